@@ -145,16 +145,18 @@ def attributes_table(plan: ViniferaPlan, runs: ViniferaRuns, folder: Path) -> Re
         for model in MODELS
         for routing in SYSTEMS
     }
-    shown = dict.fromkeys([found[0].spec for points in curves.values() for _, found in points] + plan.loaded())
+    shown = dict.fromkeys([found[0].spec for points in curves.values() for _, found in points])
+    shown |= dict.fromkeys([*plan.loaded(0), *plan.balanced()])
     rows = [
         (plots.SYSTEM_NAMES[run.spec.routing], run.spec.model, f"{run.spec.attributes}", f"{run.spec.nodes:,}",
-         *_row([run], ("-", "-")), f"{100 * run.most:.1f} %", f"{100 * run.load[0]:.1f} %",
-         f"{100 * run.load[4]:.1f} %", f"{run.moved}")
+         f"{run.spec.cycles + run.spec.balancing}", *_row([run], ("-", "-")),
+         f"{100 * run.most:.1f} %", f"{100 * run.load[0]:.1f} %", f"{100 * run.load[4]:.1f} %", f"{run.moved}",
+         f"{run.messages:.1f}", f"{run.cpu_s:.0f} s")
         for run in (static_run(runs, spec) for spec in shown)
     ]  # fmt: skip
     columns = (
-        "system", "interests", "attributes", "nodes", *_COLUMNS, "largest load", "nodes without load",
-        "nodes with load up to 20 %", "nodes moved",
+        "system", "interests", "attributes", "nodes", "cycles before", *_COLUMNS, "largest load", "nodes without load",
+        "nodes with load up to 20 %", "nodes moved", "messages a node and cycle", "took",
     )  # fmt: skip
     title = "Figures 4(c), (d), (e): against attributes"
     few = [found[0] for points in curves.values() for count, found in points if count <= 3]
@@ -273,7 +275,7 @@ def judge_static(result: PaperResult, plan: ViniferaPlan, runs: ViniferaRuns) ->
     result.judge(f"skewed: {name}", paper, overhead, overhead <= 1 / 3, relays("skewed"))
     result.judge("skewed: path length over the baseline's", "a third; at most 0.5", path, path <= 0.5, note)
     result.judge(f"random: {name}", "0.75; at most 0.8", random, random <= 0.8, relays("random"))
-    for run in (static_run(runs, spec) for spec in plan.loaded()):
+    for run in (static_run(runs, spec) for spec in plan.loaded(plan.balancing)):
         light = f"{note}; {100 * run.load[4]:.1f} % of them up to 0.2 (paper: over 95 %)"
         name = f"{run.spec.model}: largest load with 3 attributes"
         result.judge(name, "30 %; at most 0.3", round(run.most, 3), run.most <= 0.3, light)

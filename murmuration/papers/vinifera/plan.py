@@ -22,7 +22,8 @@ _SEEDS = 3
 class ViniferaPlan:
     """`base`: what is varied; `friends`, `sizes`, `attributes`, `rates`: the values along the axes of the figures;
     `attribute_nodes`: the network's size where attributes are varied; `load_events`: measured where load is (of 60
-    events the largest load of 1,000 nodes is mostly chance); `capacity`: messages a node takes in a cycle, for the
+    events the largest load of 1,000 nodes is mostly chance); `balancing`: cycles until moves have come to rest;
+    `capacity`: messages a node takes in a cycle, for the
     rates; `churn`: the runs of Figure 5, both systems with the same means to hear of failures; `resets`: both
     systems, with and without hearing of closed connections; `live`: runs on actors; `social`: users of the
     friendship graph (0: it is not there)."""
@@ -33,6 +34,7 @@ class ViniferaPlan:
     attributes: Sequence[int]
     attribute_nodes: int
     load_events: int
+    balancing: int
     rates: tuple[int, ...]
     capacity: int
     churn: Sequence[ChurnSpec]
@@ -44,11 +46,7 @@ class ViniferaPlan:
     @classmethod
     def full(cls, seeds: int) -> "ViniferaPlan":
         """The paper's sizes, where that is affordable: see docs/protocols/vinifera.md for how long it takes."""
-        traces = [
-            ChurnSpec(each, "skype", "skewed", 0, 25.0, 2_700, resets, events=4, outages=True)
-            for resets in (False, True)
-            for each in SYSTEMS
-        ]
+        traces = [ChurnSpec(each, "skype", "skewed", 0, 25.0, 2_700, False, events=4, outages=True) for each in SYSTEMS]
         traces.append(ChurnSpec("vinifera", "generated", "skewed", 4_000, 30.0, 14_400, True, events=1))
         if find_real("skype.avt") is None:
             traces = [each for each in traces if each.trace != "skype"]
@@ -64,6 +62,7 @@ class ViniferaPlan:
             attributes=(1, 2, 3, 5),
             attribute_nodes=400,
             load_events=600,
+            balancing=56,
             rates=(1, 2, 3, 5),
             capacity=20,
             churn=traces,
@@ -79,7 +78,8 @@ class ViniferaPlan:
         small = StaticSpec("vinifera", 40, "random", friends=3, cycles=8, events=60)
         churn = [ChurnSpec(each, "generated", "skewed", 50, 0.5, 900, False, events=4, friends=3) for each in SYSTEMS]
         social = 40 if find_real("facebook_combined.txt") else 0
-        return cls(small, (0, 8), (20, 40), (1, 3), 40, 60, (5,), 10, churn, _resets_of(40, 0.25), (), social, seeds)
+        resets = _resets_of(40, 0.25)
+        return cls(small, (0, 8), (20, 40), (1, 3), 40, 60, 4, (5,), 10, churn, resets, (), social, seeds)
 
     def static(self, routing: Routing, model: Model, seed: int = 1, **changes: Any) -> StaticSpec:
         """A run on a network of the paper's size, or as changed."""
@@ -111,9 +111,15 @@ class ViniferaPlan:
         }
         return self.static(routing, model, **changes)
 
-    def loaded(self) -> list[StaticSpec]:
-        """The criterion on load: three attributes on a network of the paper's size."""
-        return [self.static("vinifera", model, attributes=3, events=self.load_events) for model in MODELS]
+    def loaded(self, balancing: int) -> list[StaticSpec]:
+        """Three attributes on a network of the paper's size, after so many cycles more than others."""
+        chosen: dict[str, Any] = {"attributes": 3, "events": self.load_events, "balancing": balancing}
+        return [self.static("vinifera", model, **chosen) for model in MODELS]
+
+    def balanced(self) -> list[StaticSpec]:
+        """The criterion on load, when identifiers have followed the events; the same with one attribute."""
+        chosen: dict[str, Any] = {"events": self.load_events, "balancing": self.balancing}
+        return [*self.loaded(self.balancing), *(self.static("vinifera", model, **chosen) for model in MODELS)]
 
     def by_rate(self) -> list[StaticSpec]:
         """Figure 4(f): Vinifera as it is, waiting for rendezvous nodes, and with friends told; the baseline."""
@@ -158,7 +164,7 @@ class ViniferaPlan:
         found += [
             self.by_size(each, model, nodes) for each in SYSTEMS for nodes in self.sizes_of(each) for model in MODELS
         ]
-        found += [*self.loaded(), *self.churn, *self.resets]
+        found += [*self.loaded(0), *self.balanced(), *self.resets, *self.churn]
         return list(dict.fromkeys(found))
 
 

@@ -19,6 +19,7 @@ Routing = Literal["vinifera", "ferry"]
 SHARES = tuple(at / 20 for at in range(21))
 """Points of the load's distribution, as shares of all events."""
 _EVENTS_A_CYCLE = 50
+_BALANCING_A_CYCLE = 75
 _HOUR_US = 3_600_000_000
 _JOINING_US = 60_000_000
 """So long after it has started a node counts among those that must get events."""
@@ -27,7 +28,8 @@ _JOINING_US = 60_000_000
 @dataclass(frozen=True, slots=True)
 class StaticSpec:
     """A run without failures. inbound: of both systems; spread: Vinifera's; prune: the baseline's. events: measured
-    after `cycles`; before, as many are published for load to be balanced. Then, for each of `rates`, events for two
+    after `cycles`; before, as many are published for load to be balanced. balancing: so many cycles more, each with
+    `_BALANCING_A_CYCLE` events, until identifiers have followed the events. Then, for each of `rates`, events for two
     cycles, that many times `capacity` in each, when a node takes no more than `capacity` messages with events in a
     cycle."""
 
@@ -45,6 +47,7 @@ class StaticSpec:
     prune: bool = False
     capacity: int = 0
     rates: tuple[int, ...] = ()
+    balancing: int = 0
     seed: int = 1
 
 
@@ -162,6 +165,7 @@ def measure_static(spec: StaticSpec) -> StaticRun:
         network.cycles(spec.cycles / 2)
         _publish(network, workload, spec.events, spec.events // max(1, spec.cycles // 2) + 1)
         network.cycles(max(1.0, spec.cycles - network.runtime.now_us / network.cycle_us))
+        _publish(network, workload, spec.balancing * _BALANCING_A_CYCLE, _BALANCING_A_CYCLE)
         before = network.runtime.processed
         network.cycles(1)
         result = StaticRun(spec, messages=(network.runtime.processed - before) / spec.nodes - 2)  # without two timers
