@@ -171,9 +171,8 @@ class GossipOverlay:
     def jump(self, identifier: int, load: int) -> list[Effect]:
         """Take an identifier in another part of the ring, as `move` does in this one."""
         around = self.neighbours.ring
-        moved = self.move(
-            identifier, load
-        )  # told first: as long as it seems to be there, it hides them from each other
+        moved = self.move(identifier, load)
+        # Those around it are told that first: as long as it seems to be there, it hides them from each other.
         introduced = [self._send_table(name, True) for name in around]
         return [*moved, *introduced, *self._look_for_successor()]
 
