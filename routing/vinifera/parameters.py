@@ -19,8 +19,8 @@ class ViniferaParameters(GossipOverlayParameters):
     attributes: Mapping[str, Any] = field(default_factory=dict)
     """Declared domains: `{name: {min: …, max: …}}`."""
     beta: int = 20
-    """A node moves when its successor has had that many more events than it as a rendezvous node, and may leave its place
-    when a contact has had more (0: never; the paper names no value)."""
+    """A node moves when its successor has had that many more events than it as a rendezvous node. It may leave its
+    place when a contact has had more than that (0: never; the paper names no value)."""
     balance_rounds: int = 4
     """After how many rounds a node compares."""
     spread: Spread = "tree"
