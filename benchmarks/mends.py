@@ -194,7 +194,7 @@ MENDS = (
     ), drawn_test="moves beside heartbeats"),
     Mend("An event overtook what the former owner", PlantedBug(
         "who is taken for the owner of a range delivers alone", _VINIFERA, "routing/smallworld/rendezvous.py",
-        "                besides = (hop,)\n", "                pass\n",
+        "                besides.append(hop)\n", "                pass\n",
     ), drawn_test="events beside moves"),
     Mend("A Vinifera node knew old profiles", PlantedBug(
         "hearsay of a neighbour that was heard since is not looked at", _VINIFERA, "routing/smallworld/neighbours.py",

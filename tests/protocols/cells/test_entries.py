@@ -167,7 +167,8 @@ def departing(restarts: bool, refused: bool = False) -> list[FaultStep]:
 
 @pytest.mark.parametrize("restarts", [False, True])
 def test_who_has_departed_is_no_way_and_is_promised_nothing_whether_it_starts_again_or_not(restarts: bool) -> None:
-    (window,) = fault_windows(departing(restarts), [(3_000, 3_000)], [("a", "b"), ("b", "c")])
+    links, brokers = [("a", "b"), ("b", "c")], frozenset("abc")
+    (window,) = fault_windows(departing(restarts), [(3_000, 3_000)], links, brokers=brokers)
     assert (window.severs, window.until_us, window.undone_us) == (True, NEVER_US, NEVER_US)
     connections = Connections({}, [window], {"c0": "a", "c1": "b", "c2": "c"})
     lost = Case("missing", "c0", "c1", 10_000)
