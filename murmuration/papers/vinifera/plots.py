@@ -75,19 +75,17 @@ def name_of(spec: StaticSpec) -> str:
 
 
 def hit_ratio_by_rate(runs: Sequence[StaticRun], folder: Path) -> Path:
-    """Figure 4(f): hit ratio against the publication rate."""
-    figure, (axes,) = frame(1)
-    for run in runs:
-        spec = run.spec
-        name, colour = _variant(spec)
-        axes.plot(
-            spec.rates, run.hit_ratios, color=colour, linestyle=_LINES[spec.model], marker="o", markersize=4,
-            label=f"{name}, {spec.model}",
-        )  # fmt: skip
-    axes.set(xlabel="publication rate (X)", ylabel="hit ratio")
-    axes.set_xticks(runs[0].spec.rates)
-    axes.set_ylim(0, 1.05)
-    return _save(figure, axes, folder, "figure_4f")
+    """Figure 4(f): hit ratio against the publication rate; one panel a model."""
+    models = list(dict.fromkeys(run.spec.model for run in runs))
+    figure, panels = frame(len(models))
+    for axes, model in zip(panels, models, strict=True):
+        for run in (each for each in runs if each.spec.model == model):
+            name, colour = _variant(run.spec)
+            axes.plot(run.spec.rates, run.hit_ratios, color=colour, marker="o", markersize=4, label=name)
+        axes.set(xlabel="publication rate (X)", ylabel="hit ratio", title=f"{model} interests")
+        axes.set_xticks(runs[0].spec.rates)
+        axes.set_ylim(0, 1.05)
+    return _save(figure, panels[0], folder, "figure_4f")
 
 
 def load_distribution(runs: Sequence[StaticRun], folder: Path) -> Path:
