@@ -6,7 +6,6 @@ folder: `--out` with the same folder goes on.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from statistics import mean, stdev
 
@@ -183,27 +182,26 @@ def rate_table(plan: ViniferaPlan, runs: ViniferaRuns, folder: Path) -> ResultTa
 
 def churn_table(plan: ViniferaPlan, runs: ViniferaRuns, folder: Path) -> ResultTable:
     """Churn."""
-    rows, figures = [], []
-    for trace in dict.fromkeys(spec.trace for spec in plan.churn):
-        found = [churn_run(runs, spec) for spec in plan.churn if spec.trace == trace]
-        hours = len(found[0].population)
-        drawn = plots.over_time(found, folder, f"figure_5_{trace}", max(1, hours // 80))
-        figures.append(Figure(drawn, f"Figure 5: churn, {trace}"))
-        for run in found:
-            crowd = run.flash_crowd()
-            rest = set(range(hours)) - crowd
-            rows.append(
-                (trace, plots.SYSTEM_NAMES[run.spec.routing], _means(run.spec), run.spec.model, f"{hours}",
-                 f"{run.spec.cycle_s} s", f"{mean(run.population):,.0f}", _ratio(run.hit_ratio(rest)), f"{len(crowd)}",
-                 _ratio(run.hit_ratio(crowd)), f"{100 * sum(run.uninterested) / max(1, sum(run.received)):.1f} %",
-                 f"{sum(run.hops) / max(1, sum(run.delivered)):.1f}", f"{run.duplicate}", f"{run.cpu_s / 60:.1f} min")
-            )  # fmt: skip
+    found = [churn_run(runs, spec) for spec in plan.churn]
+    trace, hours = found[0].spec.trace, len(found[0].population)
+    rows = []
+    for run in found:
+        crowd = run.flash_crowd()
+        rest = set(range(hours)) - crowd
+        rows.append(
+            (trace, plots.SYSTEM_NAMES[run.spec.routing], _means(run.spec), run.spec.model, f"{hours}",
+             f"{run.spec.cycle_s} s", f"{mean(run.population):,.0f}", _ratio(run.hit_ratio(rest)), f"{len(crowd)}",
+             _ratio(run.hit_ratio(crowd)), f"{100 * sum(run.uninterested) / max(1, sum(run.received)):.1f} %",
+             f"{sum(run.hops) / max(1, sum(run.delivered)):.1f}", f"{run.duplicate}", f"{run.cpu_s / 60:.1f} min")
+        )  # fmt: skip
     columns = (
         "trace", "system", "hears of failures by", "interests", "hours", "cycle", "nodes up",
         "hit ratio outside flash crowds", "hours of flash crowds", "hit ratio in them", "traffic overhead",
         "hops", "duplicates", "took",
     )  # fmt: skip
-    return ResultTable("figure_5", "Figure 5: churn", columns, rows, figures)
+    drawn = plots.over_time(found, folder, f"figure_5_{trace}", max(1, hours // 80))
+    figure = Figure(drawn, f"Figure 5: churn, {trace}")
+    return ResultTable("figure_5", "Figure 5: churn", columns, rows, [figure])
 
 
 def resets_table(plan: ViniferaPlan, runs: ViniferaRuns) -> ResultTable:
@@ -287,24 +285,19 @@ def judge_static(result: PaperResult, plan: ViniferaPlan, runs: ViniferaRuns) ->
 
 def judge_churn(result: PaperResult, plan: ViniferaPlan, runs: ViniferaRuns) -> None:
     """Hit ratios in and outside flash crowds."""
-    for trace in dict.fromkeys(spec.trace for spec in plan.churn):
-        runs_of = [churn_run(runs, spec) for spec in plan.churn if spec.trace == trace]
-        own = runs_of[0]  # as the paper has it: by heartbeats alone, if the trace was played so
-        other = next((run for run in runs_of if run.spec == replace(own.spec, routing="ferry")), None)
-        crowd = own.flash_crowd()
-        rest = set(range(len(own.population))) - crowd
-        outside, within = own.hit_ratio(rest), own.hit_ratio(crowd)
-        up = f"{mean(own.population):,.0f} nodes up, {sum(own.joined):,} joined"
-        beside = None if other is None else other.hit_ratio(rest)
-        if outside is not None:
-            name, paper = f"churn, {trace}: hit ratio outside flash crowds", "close to 1; at least 0.99"
-            result.judge(name, paper, round(outside, 4), outside >= 0.99, up)
-        if outside is not None and beside is not None:
-            name = f"churn, {trace}: baseline's hit ratio lower"
-            result.judge(name, "clearly", round(outside - beside, 4), outside > beside + 0.01, up)
-        if within is not None:
-            name, paper = f"churn, {trace}: hit ratio in flash crowds", "slightly lower; at least 0.95"
-            result.judge(name, paper, round(within, 4), within >= 0.95, up)
+    own, other = (churn_run(runs, spec) for spec in plan.churn)
+    trace, crowd = own.spec.trace, own.flash_crowd()
+    rest = set(range(len(own.population))) - crowd
+    outside, beside, within = own.hit_ratio(rest), other.hit_ratio(rest), own.hit_ratio(crowd)
+    up = f"{mean(own.population):,.0f} nodes up, {sum(own.joined):,} joined"
+    if outside is not None and beside is not None:
+        name, paper = f"churn, {trace}: hit ratio outside flash crowds", "close to 1; at least 0.99"
+        result.judge(name, paper, round(outside, 4), outside >= 0.99, up)
+        name = f"churn, {trace}: baseline's hit ratio lower"
+        result.judge(name, "clearly", round(outside - beside, 4), outside > beside + 0.01, up)
+    if within is not None:
+        name, paper = f"churn, {trace}: hit ratio in flash crowds", "slightly lower; at least 0.95"
+        result.judge(name, paper, round(within, 4), within >= 0.95, up)
 
 
 def add_live_actors(result: PaperResult, runs: Sequence[ViniferaLiveRun], folder: Path) -> None:

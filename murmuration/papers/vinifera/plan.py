@@ -23,10 +23,9 @@ class ViniferaPlan:
     """`base`: what is varied; `friends`, `sizes`, `attributes`, `rates`: the values along the axes of the figures;
     `attribute_nodes`: the network's size where attributes are varied; `load_events`: measured where load is (of 60
     events the largest load of 1,000 nodes is mostly chance); `balancing`: cycles until moves have come to rest;
-    `capacity`: messages a node takes in a cycle, for the
-    rates; `churn`: the runs of Figure 5, both systems with the same means to hear of failures; `resets`: both
-    systems, with and without hearing of closed connections; `live`: runs on actors; `social`: users of the
-    friendship graph (0: it is not there)."""
+    `capacity`: messages a node takes in a cycle, for the rates; `churn`: the runs of Figure 5, Vinifera's and the
+    baseline's, with the same means to hear of failures; `resets`: both systems, with and without hearing of closed
+    connections; `live`: runs on actors; `social`: users of the friendship graph (0: it is not there)."""
 
     base: StaticSpec
     friends: Sequence[int]
