@@ -192,7 +192,8 @@ def fault_windows(
         elif step.kind is FaultKind.DISCONNECT:
             there.pop(link_key(*step.nodes), None)
         first = step.kind in RETURNS and not set(step.nodes) & down
-        comes = first and (not has_links or not brokers & set(step.nodes))
+        client = first and has_links and not brokers & set(step.nodes)
+        comes = client or (first and not has_links)
         if step.kind in DEATHS:
             down |= set(step.nodes)
         elif step.kind in RETURNS:
@@ -213,8 +214,7 @@ def fault_windows(
             until_us, repaired_us = absorbed_us, NEVER_US
         elif step.kind is FaultKind.ORDER:
             repaired_us = NEVER_US
-        of_nodes = step.kind in _NODE_FAULTS or (comes and has_links and step.kind in RETURNS)
-        nodes = frozenset(step.nodes if of_nodes else step.given_up)
+        nodes = frozenset(step.nodes if client or step.kind in _NODE_FAULTS else step.given_up)
         broken = _links_of(step, there.values(), has_links)
         windows.append(
             Window(

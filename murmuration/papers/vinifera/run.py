@@ -92,7 +92,6 @@ class ChurnSpec:
     resets: bool
     events: int = 10
     friends: int = 8
-    spread: Spread = "tree"
     outages: bool = False
     seed: int = 1
 
@@ -147,9 +146,9 @@ def _parameters(spec: StaticSpec | ChurnSpec, workload: IntervalWorkload | Socia
         if isinstance(spec, StaticSpec):
             own["prune"] = spec.prune
     else:
-        own = {"attributes": workload.domains, "friend_links": spec.friends, "spread": spec.spread}
+        own = {"attributes": workload.domains, "friend_links": spec.friends}
         if isinstance(spec, StaticSpec):
-            own |= {"small_world_links": spec.small_world, "beta": spec.beta}
+            own |= {"small_world_links": spec.small_world, "beta": spec.beta, "spread": spec.spread}
     return own | ({"resets": spec.resets} if isinstance(spec, ChurnSpec) else {"inbound": spec.inbound})
 
 

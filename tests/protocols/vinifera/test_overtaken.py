@@ -1,12 +1,14 @@
 """Nodes that move while their heartbeats are on their way, over links on which messages overtake each other."""
 
 import random
+from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args
 
 import pytest
 
 from murmur_pubsub.links import Delay
+from murmur_pubsub.machine import Effect
 from routing.smallworld.rendezvous import RendezvousRouter
 from routing.smallworld.ring import RING_SIZE
 from routing.vinifera.parameters import Spread
@@ -46,15 +48,16 @@ def begin_round(network: StructuredNetwork, name: str) -> None:
 
 
 def move(network: StructuredNetwork, name: str, identifier: int) -> None:
-    router = router_of(network, name)
-    effects = router._after(router.overlay.move(identifier, 0))
-    network.runtime.nodes[name].perform(effects, network.runtime.now_us)
+    perform(network, name, router_of(network, name).overlay.move(identifier, 0))
 
 
 def jump(network: StructuredNetwork, name: str, identifier: int) -> None:
-    router = router_of(network, name)
-    effects = router._after(router.overlay.jump(identifier, 0))
-    network.runtime.nodes[name].perform(effects, network.runtime.now_us)
+    perform(network, name, router_of(network, name).overlay.jump(identifier, 0))
+
+
+def perform(network: StructuredNetwork, name: str, effects: list[Effect]) -> None:
+    after = router_of(network, name)._after(effects)
+    network.runtime.nodes[name].perform(after, network.runtime.now_us)
 
 
 def router_of(network: StructuredNetwork, name: str) -> RendezvousRouter:
@@ -68,9 +71,8 @@ def test_a_node_that_moves_beside_its_heartbeats_is_where_it_moved(tmp_path: Pat
     moves_beside_heartbeats(seed, tmp_path)
 
 
-def events_beside_moves(seed: int, _: Path, spread: Spread = "none") -> None:
-    """Nodes take a part of their successors' ranges, while events are on their way there. All get what they want."""
-    rng = random.Random(f"{seed}/events beside moves")
+def interested_network(rng: random.Random, seed: int, spread: Spread) -> tuple[StructuredNetwork, dict[str, list[int]]]:
+    """A network that has settled, whose nodes do not move by themselves; the hundredths of x that each wants."""
     chosen = {"vinifera": {"spread": spread, "beta": 0, "attributes": {"x": {"min": 0, "max": 1}}}}
     delay = Delay("uniform", 500, LONGEST_US)
     network = StructuredNetwork("vinifera", 3, delay=delay, seed=seed, base=256, parameters=chosen)
@@ -79,6 +81,22 @@ def events_beside_moves(seed: int, _: Path, spread: Spread = "none") -> None:
     for name, (low, high) in wanted.items():
         network.subscribe(name, f"x BETWEEN {low / 100} AND {high / 100}")
     network.rounds(6)
+    return network, wanted
+
+
+def all_came(
+    network: StructuredNetwork, published: Mapping[int, float], wanted: Mapping[str, list[int]], seed: int
+) -> None:
+    """Each event, of which the value of x is given, has come once to all nodes that want it and to no other."""
+    for event, x in published.items():
+        due = {name: 1 for name, (low, high) in wanted.items() if low / 100 <= x <= high / 100}
+        assert network.got(event) == due, f"seed {seed}: event {event}, x = {x}"
+
+
+def events_beside_moves(seed: int, _: Path, spread: Spread = "none") -> None:
+    """Nodes take a part of their successors' ranges, while events are on their way there. All get what they want."""
+    rng = random.Random(f"{seed}/events beside moves")
+    network, wanted = interested_network(rng, seed, spread)
     runtime, published = network.runtime, dict[int, float]()
     for mover in rng.choices(network.up, k=10):
         begin_round(network, mover)
@@ -93,9 +111,7 @@ def events_beside_moves(seed: int, _: Path, spread: Spread = "none") -> None:
             published[network.publish(rng.choice(network.up), {"x": x})] = x
         network.quiet()
         network.rounds(2)
-    for event, x in published.items():
-        due = {name: 1 for name, (low, high) in wanted.items() if low / 100 <= x <= high / 100}
-        assert network.got(event) == due, f"seed {seed}: event {event}, x = {x}"
+    all_came(network, published, wanted, seed)
     network.close()
 
 
@@ -108,14 +124,7 @@ def test_events_beside_moves_come_to_all_that_want_them(tmp_path: Path, seed: in
 def events_beside_jumps(seed: int, _: Path, spread: Spread = "none") -> None:
     """Nodes leave their places for other parts of the ring, while events of their former ranges are published."""
     rng = random.Random(f"{seed}/events beside jumps")
-    chosen = {"vinifera": {"spread": spread, "beta": 0, "attributes": {"x": {"min": 0, "max": 1}}}}
-    delay = Delay("uniform", 500, LONGEST_US)
-    network = StructuredNetwork("vinifera", 3, delay=delay, seed=seed, base=256, parameters=chosen)
-    network.build(rng.sample(range(RING_SIZE >> 8), NODES))
-    wanted = {name: sorted(rng.sample(range(100), 2)) for name in network.up}
-    for name, (low, high) in wanted.items():
-        network.subscribe(name, f"x BETWEEN {low / 100} AND {high / 100}")
-    network.rounds(6)
+    network, wanted = interested_network(rng, seed, spread)
     runtime, published = network.runtime, dict[int, float]()
     for mover in rng.choices(network.up, k=8):
         begin_round(network, mover)
@@ -130,9 +139,7 @@ def events_beside_jumps(seed: int, _: Path, spread: Spread = "none") -> None:
             published[network.publish(rng.choice(network.up), {"x": x})] = x
         network.quiet()
         network.rounds(2)
-    for event, x in published.items():
-        due = {name: 1 for name, (low, high) in wanted.items() if low / 100 <= x <= high / 100}
-        assert network.got(event) == due, f"seed {seed}: event {event}, x = {x}"
+    all_came(network, published, wanted, seed)
     network.close()
 
 
