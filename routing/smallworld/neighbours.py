@@ -21,6 +21,10 @@ class Reselected(NamedTuple):
     """Are the neighbours other ones than before?"""
     ring_changed: bool
     """Is the predecessor or successor another one?"""
+    entered: list[NodeName]
+    """Those that are the predecessor or successor now, and were not before."""
+    displaced: list[_Spoke]
+    """Those that were, and have given way to these."""
 
 
 class SelectedNeighbours:
@@ -56,6 +60,14 @@ class SelectedNeighbours:
         distance = clockwise(own, identifier)
         return distance < min(ahead, default=RING_SIZE) or distance > max(ahead, default=0)
 
+    def is_beyond_another(self, own: int, name: NodeName, said: Beat | BeatAnswer) -> bool:
+        """Is this the predecessor or successor, and says that it has a neighbour between the two?"""
+        distance = clockwise(own, said.identifier)
+        ahead = [clockwise(own, identifier) for identifier in said.reach] if name in self.ring else []
+        return (name == self.ring[-1] and any(0 < each < distance for each in ahead)) or (
+            name == self.ring[0] and any(each > distance for each in ahead)
+        )
+
     def peer(self, name: NodeName) -> GossipPeer:
         """The neighbour of that name."""
         return self._table[name][0]
@@ -64,9 +76,10 @@ class SelectedNeighbours:
         """All of them."""
         return (peer for peer, _ in self._table.values())
 
-    def written(self, round: int) -> list[Sequence[Any]]:
-        """The table as it is written in messages of that round."""
-        return [(*peer, round - spoke) for peer, spoke in self._table.values()]
+    def written(self, round: int, besides: Iterable[_Spoke] = ()) -> list[Sequence[Any]]:
+        """The table, and those besides, as it is written in messages of that round."""
+        more = (entry for entry in besides if entry[0].name not in self._table)
+        return [(*peer, round - spoke) for peer, spoke in (*self._table.values(), *more)]
 
     def hear(self, name: NodeName, said: Beat | BeatAnswer, round: int) -> None:
         """A peer has spoken for itself; it may be a neighbour."""
@@ -144,8 +157,13 @@ class SelectedNeighbours:
     def _select(self, own: int, candidates: dict[NodeName, _Spoke]) -> Reselected:
         self._outdated = False
         self._declined.clear()
-        before, ring_before = self._table, set(self.ring)
+        before, ring_before = self._table, self.ring
         chosen = self._selection.select(own, {name: peer for name, (peer, _) in candidates.items()}, before)
         self._table = {name: candidates[name] for name in chosen}
-        newcomers = [entry for name, entry in self._table.items() if name not in before]
-        return Reselected(newcomers, self._table.keys() != before.keys(), set(self.ring) != ring_before)
+        return Reselected(
+            newcomers=[entry for name, entry in self._table.items() if name not in before],
+            changed=self._table.keys() != before.keys(),
+            ring_changed=set(self.ring) != set(ring_before),
+            entered=[name for name in self.ring if name not in ring_before],
+            displaced=[candidates[name] for name in ring_before if name in before and name not in self.ring],
+        )

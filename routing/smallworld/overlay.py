@@ -310,8 +310,10 @@ class GossipOverlay:
             self._changes.append(GossipPeerMoved(source, former))
             if contact is successor is not self.successor:
                 effects += self._look_for_successor()
-        if self.neighbours.lacks(self.me.identifier, source, said.identifier):
-            # One of the two has moved. What said so, be it the peer's own request, was judged by its former place.
+        own, neighbours = self.me.identifier, self.neighbours
+        # One of the two has moved, or a third. What said so, be it its own request, was lost or judged by its former
+        # place.
+        if neighbours.lacks(own, source, said.identifier) or neighbours.is_beyond_another(own, source, said):
             effects.append(self._send_table(source, False))
         self.neighbours.hear(source, said, self.round)
         if said.identifier == self.me.identifier and self.me.name > source:
@@ -338,8 +340,8 @@ class GossipOverlay:
         effects: list[Effect] = [] if exchange.answer else [self._send_table(source, True)]
         return effects + self._consider([exchange.me, *exchange.table])
 
-    def _send_table(self, to: NodeName, answer: bool) -> Send:
-        return Send(to, Exchange((*self.me, 0), self.neighbours.written(self.round), answer))
+    def _send_table(self, to: NodeName, answer: bool, besides: Iterable[tuple[GossipPeer, int]] = ()) -> Send:
+        return Send(to, Exchange((*self.me, 0), self.neighbours.written(self.round, besides), answer))
 
     def _consider(self, told: Sequence[Sequence[Any]]) -> list[Effect]:
         """Select the neighbours anew, if any of the peers is better than one of them, and greet the new ones."""
@@ -357,9 +359,8 @@ class GossipOverlay:
         for peer, spoke in selected.newcomers:
             self._sampling.add(peer, spoke)
             effects += self._beats([peer.name])
-            if peer.name in self.neighbours.ring:
-                effects.append(self._send_table(peer.name, True))
-        return effects
+        # Who has come between this node and another on the ring hears of the other, which it may not know yet.
+        return [*effects, *(self._send_table(name, True, selected.displaced) for name in selected.entered)]
 
     # -------------------------------------------------------------------------------------------- joining
     def _ask_to_join(self) -> list[Effect]:

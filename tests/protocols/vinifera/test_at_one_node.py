@@ -154,6 +154,34 @@ def test_who_hears_that_a_peer_has_moved_next_to_it_exchanges_tables_with_it() -
     assert not sent(effects, Exchange), "it is not next to this node"
 
 
+def test_who_comes_between_two_nodes_hears_from_the_one_of_the_other() -> None:
+    """The other is no neighbour any more, and might hear of the one between them after many rounds only."""
+    router = acquainted({"degree": 2, "friend_links": 0}, next=3 * TENTH, before=7 * TENTH)
+    effects = router.handle(Received("mover", Exchange(fields("mover", 9 * TENTH), [], True)), 2)
+    assert "before" not in router.overlay.neighbours
+    ((to, exchange),) = sent(effects, Exchange)
+    assert (to, [name for name, *_ in exchange.table]) == ("mover", ["mover", "next", "before"])
+
+
+@pytest.mark.parametrize(
+    ("source", "at", "reach", "asked"),
+    [
+        ("before", 7, [0, 3, 9], True),
+        ("before", 7, [0, 3, 6], False),
+        ("next", 3, [0, 1, 7], True),
+        ("next", 3, [0, 5, 7], False),
+        ("far", 5, [0, 1, 9], False),
+    ],
+)
+def test_who_hears_that_a_neighbour_on_the_ring_has_one_between_the_two_exchanges_tables_with_it(
+    source: str, at: int, reach: list[int], asked: bool
+) -> None:
+    router = acquainted({"degree": 3, "friend_links": 1}, next=3 * TENTH, before=7 * TENTH, far=5 * TENTH)
+    said = beat(at * TENTH, 2)._replace(reach=[tenth * TENTH for tenth in reach])
+    effects = router.handle(Received(source, said), 2)
+    assert [(to, exchange.answer) for to, exchange in sent(effects, Exchange)] == [(source, False)] * asked
+
+
 def test_the_closest_peer_that_has_a_link_here_is_on_the_ring_at_once_however_many_others_have() -> None:
     """It may have been given up for one that others said was closer."""
     router = acquainted({"degree": 2, "friend_links": 0}, next=3 * TENTH, before=6 * TENTH)

@@ -151,9 +151,9 @@ def test_events_of_a_range_that_its_owner_leaves_come_to_all_that_want_them(
     events_beside_jumps(seed, tmp_path, spread)
 
 
-def ring_after_jumps(seed: int, _: Path) -> list[int]:
+def ring_after_jumps(seed: int, _: Path, followed: bool = False) -> list[int]:
     """After each of some jumps in a network of few links: how many nodes have a wrong neighbour on the ring, half a
-    round later."""
+    round later. `followed`: a neighbour of the mover jumps to the place before it, as nodes do that share a load."""
     rng = random.Random(f"{seed}/ring after jumps")
     chosen = {"vinifera": {"degree": 4, "friend_links": 2, "beta": 0}}
     network = StructuredNetwork("vinifera", 3, seed=seed, base=256, parameters=chosen)
@@ -163,20 +163,33 @@ def ring_after_jumps(seed: int, _: Path) -> list[int]:
     for mover in rng.choices(network.up, k=10):
         begin_round(network, mover)
         jump(network, mover, rng.randrange(RING_SIZE))
+        if followed:
+            network.quiet()
+            overlay = router_of(network, mover).overlay
+            follower = rng.choice([name for name in overlay.neighbours if name not in overlay.neighbours.ring])
+            jump(network, follower, overlay.me.identifier - 1)
         network.runtime.run(until_us=network.runtime.now_us + PROBE_US // 2)
-        places = {name: router_of(network, name).overlay.me.identifier for name in network.up}
-        ring = sorted(places, key=places.__getitem__)
-        wrong.append(0)
-        for before, name, after in zip([ring[-1], *ring], ring, [*ring[1:], ring[0]], strict=False):
-            overlay = router_of(network, name).overlay
-            assert overlay.predecessor is not None
-            assert overlay.successor is not None
-            wrong[-1] += (overlay.predecessor.name, overlay.successor.name) != (before, after)
+        wrong.append(wrong_on_the_ring(network))
         network.rounds(3)
     network.close()
     return wrong
 
 
-@pytest.mark.parametrize("seed", [0, 2, 3])
-def test_all_know_their_neighbours_on_the_ring_soon_after_one_has_jumped(tmp_path: Path, seed: int) -> None:
-    assert sum(ring_after_jumps(seed, tmp_path)) == 0
+def wrong_on_the_ring(network: StructuredNetwork) -> int:
+    """How many nodes take another for their predecessor or successor than the one that is."""
+    overlays = {name: router_of(network, name).overlay for name in network.up}
+    ring = sorted(overlays, key=lambda name: overlays[name].me.identifier)
+    wrong = 0
+    for before, name, after in zip([ring[-1], *ring], ring, [*ring[1:], ring[0]], strict=False):
+        around = overlays[name].predecessor, overlays[name].successor
+        assert None not in around
+        wrong += [contact and contact.name for contact in around] != [before, after]
+    return wrong
+
+
+@pytest.mark.parametrize("followed", [False, True])
+@pytest.mark.parametrize("seed", [0, 1, 3])
+def test_all_know_their_neighbours_on_the_ring_soon_after_one_has_jumped(
+    tmp_path: Path, seed: int, followed: bool
+) -> None:
+    assert sum(ring_after_jumps(seed, tmp_path, followed)) == 0
