@@ -183,7 +183,8 @@ def scenario_of(cell: Cell, workload_data: str | None, fault_data: str | None) -
     structured = routing.runs_on is RunsOn.STRUCTURED
     kind: Section = {"kind": "structured"} if structured else {"kind": "balanced", "degree": 4}
     domains = dict(workload.domains(cell.brokers))
-    known = {"vinifera": {"attributes": domains}, "ferry": {"attributes": [*domains, *workload.others]}}
+    known: dict[str, Section] = {name: {"attributes": domains} for name in ("vinifera", "vinifera_rotated")}
+    known["ferry"] = {"attributes": [*domains, *workload.others]}
     pushes = {"algorithm": "push"} if structured else {}  # pulls need an overlay with links
     known |= {"epidemic": {**pushes, "interval": _GOSSIP_INTERVAL}}
     parameters = {name: given for name, given in known.items() if name in (routing.name, cell.system.reliability)}

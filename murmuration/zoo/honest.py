@@ -12,9 +12,11 @@ from murmuration.zoo.entry import CHAIN, RING, STRUCTURED, VISITED, Honest, Keys
 from murmuration.zoo.templates import EveryLink, FirstTimeOnly
 
 _TREE: Keys = {"workload": VISITED, "datagrams": {"delay": "1 ms"}}
+_DOMAINS: Keys = {"attributes": {"publisher": {"min": 0, "max": 2}, "x": {"min": 0, "max": 1}}}
 _PARAMETERS_WITHOUT_LINKS: Mapping[str, Any] = {
     "epidemic": {"algorithm": "push", "rest_after": "1 s"},
-    "vinifera": {"attributes": {"publisher": {"min": 0, "max": 2}, "x": {"min": 0, "max": 1}}},
+    "vinifera": _DOMAINS,
+    "vinifera_rotated": _DOMAINS,
     "ferry": {"attributes": ["publisher", "x"]},
 }
 _HEALS = [

@@ -120,8 +120,8 @@ class RendezvousRouter(Router):
         """The event goes to the rendezvous node of each of these."""
         raise NotImplementedError
 
-    def interested_neighbours(self, targets: Sequence[Target]) -> list[NodeName]:
-        """The neighbours that want an event with these targets, as their profiles have it."""
+    def interested_neighbours(self, event: Event) -> list[NodeName]:
+        """The neighbours that want the event, as their profiles have it."""
         return []
 
     def on_round(self) -> list[Effect]:
@@ -326,7 +326,7 @@ class RendezvousRouter(Router):
             for name in self.table.destinations(*target, event.attributes):
                 if name not in told:
                     hops.setdefault(name, Hop(name, (*target, DOWN)))
-        friends = [name for name in self.interested_neighbours(targets) if name not in told and name not in hops]
+        friends = [name for name in self.interested_neighbours(event) if name not in told and name not in hops]
         if friends:
             down = (*targets[0], DOWN)
             reached, neighbours = self.overlay.reached_from(came_from), self.overlay.neighbours

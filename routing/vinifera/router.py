@@ -8,8 +8,6 @@ subscriptions, so that the paths of those meet early and few other nodes are on 
 is in `routing.smallworld`; here is what knows of subscriptions: the hash, friendship, balancing.
 """
 
-from collections.abc import Sequence
-
 from murmur_pubsub.event import Event
 from murmur_pubsub.machine import Effect, NodeContext, NodeName
 from routing.protocol import RoutingProtocol, RunsOn
@@ -50,11 +48,11 @@ class Vinifera(RendezvousRouter):
         """See `RendezvousRouter`."""
         return self.interests.targets(event)
 
-    def interested_neighbours(self, targets: Sequence[Target]) -> list[NodeName]:
+    def interested_neighbours(self, event: Event) -> list[NodeName]:
         """See `RendezvousRouter`."""
         if self.parameters.spread != "friends":
             return []
-        hashed = dict(targets)
+        hashed = dict(self.interests.targets(event))
         return [peer.name for peer in self.overlay.neighbours.peers() if wants(peer.profile, hashed)]
 
     def on_rendezvous(self, event: Event, target: Target) -> None:

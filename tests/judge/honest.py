@@ -23,9 +23,10 @@ PAIRS = [
     ("scribe", "best_effort"),
     ("rpf", "best_effort"),
     ("vinifera", "best_effort"),
+    ("vinifera_rotated", "best_effort"),
     ("ferry", "best_effort"),
 ]
-STRUCTURED = ("irbr", "irbr_members", "scribe", "rpf", "vinifera", "ferry")
+STRUCTURED = ("irbr", "irbr_members", "scribe", "rpf", "vinifera", "vinifera_rotated", "ferry")
 _DATAGRAMS = {"datagrams": {"delay": "1 ms"}}
 
 

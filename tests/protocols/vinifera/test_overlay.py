@@ -28,7 +28,7 @@ class Overlay:
     def __init__(
         self, folder: Path, routing: str = "vinifera", seed: int = 1, nodes: int = NODES, **given: Any
     ) -> None:
-        parameters: dict[str, Any] = {"attributes": DOMAINS if routing == "vinifera" else list(DOMAINS), **given}
+        parameters: dict[str, Any] = {"attributes": list(DOMAINS) if routing == "ferry" else DOMAINS, **given}
         self.network = GossipNetwork(routing, [f"b{number}" for number in range(nodes)], seed, folder, parameters)
         self.rng = random.Random(seed)
 

@@ -71,11 +71,13 @@ def test_a_node_that_moves_beside_its_heartbeats_is_where_it_moved(tmp_path: Pat
     moves_beside_heartbeats(seed, tmp_path)
 
 
-def interested_network(rng: random.Random, seed: int, spread: Spread) -> tuple[StructuredNetwork, dict[str, list[int]]]:
+def interested_network(
+    rng: random.Random, seed: int, spread: Spread, routing: str
+) -> tuple[StructuredNetwork, dict[str, list[int]]]:
     """A network that has settled, whose nodes do not move by themselves; the hundredths of x that each wants."""
-    chosen = {"vinifera": {"spread": spread, "beta": 0, "attributes": {"x": {"min": 0, "max": 1}}}}
+    chosen = {routing: {"spread": spread, "beta": 0, "attributes": {"x": {"min": 0, "max": 1}}}}
     delay = Delay("uniform", 500, LONGEST_US)
-    network = StructuredNetwork("vinifera", 3, delay=delay, seed=seed, base=256, parameters=chosen)
+    network = StructuredNetwork(routing, 3, delay=delay, seed=seed, base=256, parameters=chosen)
     network.build(rng.sample(range(RING_SIZE >> 8), NODES))
     wanted = {name: sorted(rng.sample(range(100), 2)) for name in network.up}
     for name, (low, high) in wanted.items():
@@ -93,10 +95,10 @@ def all_came(
         assert network.got(event) == due, f"seed {seed}: event {event}, x = {x}"
 
 
-def events_beside_moves(seed: int, _: Path, spread: Spread = "none") -> None:
+def events_beside_moves(seed: int, _: Path, spread: Spread = "none", routing: str = "vinifera") -> None:
     """Nodes take a part of their successors' ranges, while events are on their way there. All get what they want."""
     rng = random.Random(f"{seed}/events beside moves")
-    network, wanted = interested_network(rng, seed, spread)
+    network, wanted = interested_network(rng, seed, spread, routing)
     runtime, published = network.runtime, dict[int, float]()
     for mover in rng.choices(network.up, k=10):
         begin_round(network, mover)
@@ -115,16 +117,19 @@ def events_beside_moves(seed: int, _: Path, spread: Spread = "none") -> None:
     network.close()
 
 
+@pytest.mark.parametrize("routing", ["vinifera", "vinifera_rotated"])
 @pytest.mark.parametrize("spread", get_args(Spread))
 @pytest.mark.parametrize("seed", range(3))
-def test_events_beside_moves_come_to_all_that_want_them(tmp_path: Path, seed: int, spread: Spread) -> None:
-    events_beside_moves(seed, tmp_path, spread)
+def test_events_beside_moves_come_to_all_that_want_them(
+    tmp_path: Path, seed: int, spread: Spread, routing: str
+) -> None:
+    events_beside_moves(seed, tmp_path, spread, routing)
 
 
-def events_beside_jumps(seed: int, _: Path, spread: Spread = "none") -> None:
+def events_beside_jumps(seed: int, _: Path, spread: Spread = "none", routing: str = "vinifera") -> None:
     """Nodes leave their places for other parts of the ring, while events of their former ranges are published."""
     rng = random.Random(f"{seed}/events beside jumps")
-    network, wanted = interested_network(rng, seed, spread)
+    network, wanted = interested_network(rng, seed, spread, routing)
     runtime, published = network.runtime, dict[int, float]()
     for mover in rng.choices(network.up, k=8):
         begin_round(network, mover)
@@ -143,12 +148,13 @@ def events_beside_jumps(seed: int, _: Path, spread: Spread = "none") -> None:
     network.close()
 
 
+@pytest.mark.parametrize("routing", ["vinifera", "vinifera_rotated"])
 @pytest.mark.parametrize("spread", get_args(Spread))
 @pytest.mark.parametrize("seed", range(3))
 def test_events_of_a_range_that_its_owner_leaves_come_to_all_that_want_them(
-    tmp_path: Path, seed: int, spread: Spread
+    tmp_path: Path, seed: int, spread: Spread, routing: str
 ) -> None:
-    events_beside_jumps(seed, tmp_path, spread)
+    events_beside_jumps(seed, tmp_path, spread, routing)
 
 
 def ring_after_jumps(seed: int, _: Path, followed: bool = False) -> list[int]:
