@@ -31,7 +31,7 @@ PAIRS = (
     "cells/gryphon", "cells/durable", "multipath/best_effort", "forwarding/epidemic", "flooding/epidemic",
     "forwarding/best_effort", "flooding/best_effort", "cells/best_effort", "irbr/best_effort",
     "irbr_members/best_effort", "scribe/best_effort", "rpf/best_effort", "vinifera/best_effort", "ferry/best_effort",
-    "vinifera_rotated/best_effort", "multipath_delegation/best_effort", "multipath/end_to_end", "irbr/end_to_end",
+    "vinifera_even/best_effort", "multipath_delegation/best_effort", "multipath/end_to_end", "irbr/end_to_end",
     "vinifera/end_to_end",
 )  # fmt: skip
 _CHUNK = 100

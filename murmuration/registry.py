@@ -35,7 +35,7 @@ from routing.protocol import NoParameters, OverlayTraits, RoutingProtocol, RunsO
 from routing.router import Router
 from routing.rpf.router import RPF
 from routing.scribe.router import SCRIBE
-from routing.vinifera.rotated import VINIFERA_ROTATED
+from routing.vinifera.even import VINIFERA_EVEN
 from routing.vinifera.router import VINIFERA
 
 RoutingDeclaration = RoutingProtocol[Any]
@@ -43,7 +43,7 @@ ReliabilityDeclaration = ReliabilityProtocol[Any]
 
 _ROUTINGS: tuple[RoutingDeclaration, ...] = (
     FLOODING, FORWARDING, MULTIPATH, MULTIPATH_DELEGATION, CELLS, IRBR, IRBR_MEMBERS, SCRIBE, RPF, VINIFERA,
-    VINIFERA_ROTATED, FERRY,
+    VINIFERA_EVEN, FERRY,
 )  # fmt: skip
 ROUTINGS: Mapping[str, RoutingDeclaration] = {each.name: each for each in _ROUTINGS}
 RELIABILITIES: Mapping[str, ReliabilityDeclaration] = {

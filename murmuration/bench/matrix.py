@@ -183,7 +183,7 @@ def scenario_of(cell: Cell, workload_data: str | None, fault_data: str | None) -
     structured = routing.runs_on is RunsOn.STRUCTURED
     kind: Section = {"kind": "structured"} if structured else {"kind": "balanced", "degree": 4}
     domains = dict(workload.domains(cell.brokers))
-    known: dict[str, Section] = {name: {"attributes": domains} for name in ("vinifera", "vinifera_rotated")}
+    known: dict[str, Section] = {name: {"attributes": domains} for name in ("vinifera", "vinifera_even")}
     known["ferry"] = {"attributes": [*domains, *workload.others]}
     pushes = {"algorithm": "push"} if structured else {}  # pulls need an overlay with links
     known |= {"epidemic": {**pushes, "interval": _GOSSIP_INTERVAL}}

@@ -16,7 +16,7 @@ _DOMAINS: Keys = {"attributes": {"publisher": {"min": 0, "max": 2}, "x": {"min":
 _PARAMETERS_WITHOUT_LINKS: Mapping[str, Any] = {
     "epidemic": {"algorithm": "push", "rest_after": "1 s"},
     "vinifera": _DOMAINS,
-    "vinifera_rotated": _DOMAINS,
+    "vinifera_even": _DOMAINS,
     "ferry": {"attributes": ["publisher", "x"]},
 }
 _HEALS = [

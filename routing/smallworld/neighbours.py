@@ -76,6 +76,10 @@ class SelectedNeighbours:
         """All of them."""
         return (peer for peer, _ in self._table.values())
 
+    def mean_utility(self) -> float:
+        """Of the neighbours, by their profiles."""
+        return sum(self._selection.utility(peer.profile) for peer in self.peers()) / max(1, len(self._table))
+
     def written(self, round: int, besides: Iterable[_Spoke] = ()) -> list[Sequence[Any]]:
         """The table, and those besides, as it is written in messages of that round."""
         more = (entry for entry in besides if entry[0].name not in self._table)

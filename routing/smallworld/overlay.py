@@ -36,7 +36,8 @@ from routing.smallworld.changes import (
     RingChanged,
     RingPeerAnswered,
 )
-from routing.smallworld.contacts import Contact, Contacts
+from routing.smallworld.contacts import Alike, Contact, Contacts
+from routing.smallworld.friends_at_distances import FriendsAtDistances
 from routing.smallworld.messages import (
     Beat,
     BeatAnswer,
@@ -67,7 +68,7 @@ _SEEK_TIMES = 2
 class GossipOverlay:
     """One node, for the layer above, which takes its changes (`take_changes`) after each input. `uplinks`: what that
     layer has installed at peers; `held_version`: the version of what a peer has installed here. Heartbeats carry
-    both versions."""
+    both versions. `alike`: small-world links are chosen by utility too, and inbound ones are used of those alike."""
 
     def __init__(
         self,
@@ -76,6 +77,7 @@ class GossipOverlay:
         utility: Callable[[bytes], float],
         uplinks: Uplinks,
         held_version: Callable[[NodeName], int],
+        alike: bool,
     ) -> None:
         self.parameters = parameters
         self.me = GossipPeer(context.name, context.incarnation, parameters.identifier, b"")
@@ -87,10 +89,13 @@ class GossipOverlay:
         self._held_version = held_version
         self._random = context.random("overlay")
         self._sampling = PeerSampling(context.name, parameters.view, parameters.shuffled, self._random)
+        selection = FriendsAtDistances if alike else NeighbourSelection
         self.neighbours = SelectedNeighbours(
-            NeighbourSelection(parameters.small_world_links, parameters.friend_links, self._random, utility)
+            selection(parameters.small_world_links, parameters.friend_links, self._random, utility)
         )
-        self.contacts = Contacts(self.neighbours, parameters.degree if parameters.inbound else 0)
+        inbound_max = parameters.degree if parameters.inbound else 0
+        preferred = Alike(utility, self.neighbours.mean_utility) if alike else None
+        self.contacts = Contacts(self.neighbours, inbound_max, preferred)
         self._quarantine = Quarantine()
         self._load = self._median = 0
         """See `messages.Beat`."""
@@ -155,6 +160,7 @@ class GossipOverlay:
         """Gossip this profile from now on: the node's subscriptions have changed."""
         self.me = self.me._replace(profile=profile, revision=self.me.revision + 1)
         self.neighbours.reselect()
+        self.contacts.likeness_changed()
 
     def set_load(self, load: int, median: int) -> None:
         """Say this in heartbeats from now on (`messages.Beat`)."""
@@ -254,6 +260,7 @@ class GossipOverlay:
         if self.neighbours:
             partner = self._random.choice(list(self.neighbours))
             effects.append(self._send_table(partner, False))
+        effects += [self._send_table(name, False) for name in self.contacts.unprofiled()]
         if self._seeking or self.round % _SEEK_EVERY == 0:
             effects += self._seek() if self._seeking else self._look_beyond()
             self._seeking = max(0, self._seeking - 1)
@@ -337,6 +344,7 @@ class GossipOverlay:
         return [Send(source, Shuffle(self._sampling.answer(believed, self.round), True))]
 
     def _on_exchange(self, source: NodeName, exchange: Exchange) -> list[Effect]:
+        self.contacts.profiled(source, exchange.me[3])
         effects: list[Effect] = [] if exchange.answer else [self._send_table(source, True)]
         return effects + self._consider([exchange.me, *exchange.table])
 

@@ -81,11 +81,12 @@ class RendezvousRouter(Router):
     """See `routing.router.Router`. A protocol says what its node wants (`own_regions`), where events go (`targets`),
     how it compares profiles (`utility`, of a friend link to a node with that profile), and which neighbours want an
     event by their profiles (`interested_neighbours`). `prunes`: events are matched against filters on their way down;
-    `spreads`: see above."""
+    `spreads`: see above; `alike`: see `GossipOverlay`."""
 
     persists = True
     prunes = True
     spreads = False
+    alike = False
     message_types: tuple[type, ...] = (*OVERLAY_MESSAGES, Install)
 
     def __init__(
@@ -93,7 +94,7 @@ class RendezvousRouter(Router):
     ) -> None:
         uplinks = Uplinks()
         self.table = ContentTable()
-        self.overlay = GossipOverlay(context, parameters, utility, uplinks, self.table.version)
+        self.overlay = GossipOverlay(context, parameters, utility, uplinks, self.table.version, self.alike)
         self.installation = Installation(self.overlay, self.table, uplinks, self.own_regions)
         self.filters: dict[Filter, None] = {}
         self._resets = parameters.resets

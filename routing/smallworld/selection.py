@@ -8,11 +8,22 @@ growing identifiers, as routing does.
 """
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from murmur_pubsub.machine import NodeName
 from routing.smallworld.messages import GossipPeer
 from routing.smallworld.ring import RING_SIZE
+
+
+class SmallWorldLink(NamedTuple):
+    """A link that a node seeks at some distance, and the peer that it has chosen for that."""
+
+    distance: int
+    """How far behind the node it should lead."""
+    peer: GossipPeer
+    off: int
+    """By how much it leads elsewhere."""
 
 
 class NeighbourSelection:
@@ -22,14 +33,13 @@ class NeighbourSelection:
         self._draws = [rng.random() for _ in range(small_world)]
         self._friends = friends
         self._rng = rng
-        self._utility = utility
+        self.utility = utility
         self.ring: list[NodeName] = []
         """The chosen predecessor and successor (one, if there is but one peer)."""
         self._ahead = self._behind = RING_SIZE
         self._least = -1.0
         """Of the chosen friends, the worst one's utility; below zero if more are sought."""
-        self._distances: list[tuple[int, int]] = []
-        """Of each small-world link: how far away it should be, and how far from there it is."""
+        self._links: list[SmallWorldLink] = []
 
     def select(
         self, own: int, candidates: Mapping[NodeName, GossipPeer], current: Mapping[NodeName, object]
@@ -44,18 +54,18 @@ class NeighbourSelection:
         self._behind = RING_SIZE - behind
         chosen = {predecessor: None, successor: None}
         self.ring = list(chosen)
-        self._distances = []
+        self._links = []
         gap = max(1, (self._behind + self._ahead) // 2)
         nodes = 1 << max(1, RING_SIZE.bit_length() - 1 - gap.bit_length())
         for draw in self._draws:
-            target = -int(RING_SIZE * nodes ** (draw - 1)) % RING_SIZE
-            left = [(_apart(distance, target), name) for distance, name in around if name not in chosen]
+            distance = int(RING_SIZE * nodes ** (draw - 1))
+            left = [(off_target(ahead, distance), name) for ahead, name in around if name not in chosen]
             if left:
-                apart, link = min(left)
-                chosen[link] = None
-                self._distances.append((target, apart))
+                off, name = self._choose(distance, left, candidates, current)
+                chosen[name] = None
+                self._links.append(SmallWorldLink(distance, candidates[name], off))
         if self._friends:
-            chance, utility = self._rng.random, self._utility
+            chance, utility = self._rng.random, self.utility
             ranked = [
                 (-utility(profile), name not in current, chance(), name)
                 for name, _, _, profile, _ in candidates.values()
@@ -71,13 +81,28 @@ class NeighbourSelection:
         ahead = (peer.identifier - own) % RING_SIZE
         if ahead < self._ahead or RING_SIZE - ahead < self._behind:
             return True
-        if self._friends and self._utility(peer.profile) > self._least:
+        if self._friends and self.utility(peer.profile) > self._least:
             return True
-        if len(self._distances) < len(self._draws):
+        if len(self._links) < len(self._draws):
             return True
-        return any(_apart(ahead, target) < apart for target, apart in self._distances)
+        return any(self._is_better(peer, off_target(ahead, link.distance), link) for link in self._links)
+
+    def _choose(
+        self,
+        distance: int,
+        left: Sequence[tuple[int, NodeName]],
+        candidates: Mapping[NodeName, GossipPeer],
+        current: Mapping[NodeName, object],
+    ) -> tuple[int, NodeName]:
+        """For a link to that distance, one of those that are left, each with how far off it is."""
+        return min(left)
+
+    def _is_better(self, peer: GossipPeer, off: int, link: SmallWorldLink) -> bool:
+        """Would the peer, so far off, be chosen for the link in the place of the one that is?"""
+        return off < link.off
 
 
-def _apart(first: int, second: int) -> int:
-    distance = (first - second) % RING_SIZE
-    return min(distance, RING_SIZE - distance)
+def off_target(ahead: int, distance: int) -> int:
+    """How far a peer so far ahead of a node is from where a link that leads so far behind it should lead."""
+    off = (ahead + distance) % RING_SIZE
+    return min(off, RING_SIZE - off)

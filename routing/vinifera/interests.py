@@ -129,3 +129,19 @@ class OwnInterests:
 
     def _domain(self, name: str) -> AttributeDomain:
         return self._domains.get(name, _EVERY_VALUE)
+
+
+class WholeInterests(OwnInterests):
+    """Of which a friend's are like on all attributes (ours): the product of the shares of `OwnInterests` on those that
+    both name, times the share that these are of all attributes that either names."""
+
+    def _utility(self, packed: bytes) -> float:
+        theirs = unpack_profile(packed)
+        both = self._ranges.keys() & theirs.keys()
+        utility = len(both) / max(1, len(self._ranges.keys() | theirs.keys()))
+        for attribute in both:
+            mine, wanted = ranges_on(attribute, self._packed)
+            there, wanted_there = ranges_on(attribute, packed)
+            shared = overlap(mine, there)
+            utility *= shared / (wanted + wanted_there - shared)
+        return utility

@@ -24,9 +24,12 @@ from routing.vinifera.parameters import ViniferaParameters
 class Vinifera(RendezvousRouter):
     """The Vinifera router of one broker."""
 
+    compares: type[OwnInterests] = OwnInterests
+    """By which it compares its own interests with those of others."""
+
     def __init__(self, context: NodeContext, parameters: ViniferaParameters) -> None:
         self.parameters = parameters
-        self.interests = OwnInterests(parameters.domains, context.random("interests"))
+        self.interests = self.compares(parameters.domains, context.random("interests"))
         self.load = Load()
         self._random = context.random("balance")
         self._regions: SubscriptionRegions | None = {}

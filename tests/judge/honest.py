@@ -23,10 +23,10 @@ PAIRS = [
     ("scribe", "best_effort"),
     ("rpf", "best_effort"),
     ("vinifera", "best_effort"),
-    ("vinifera_rotated", "best_effort"),
+    ("vinifera_even", "best_effort"),
     ("ferry", "best_effort"),
 ]
-STRUCTURED = ("irbr", "irbr_members", "scribe", "rpf", "vinifera", "vinifera_rotated", "ferry")
+STRUCTURED = ("irbr", "irbr_members", "scribe", "rpf", "vinifera", "vinifera_even", "ferry")
 _DATAGRAMS = {"datagrams": {"delay": "1 ms"}}
 
 

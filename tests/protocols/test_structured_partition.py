@@ -19,7 +19,7 @@ from spark_analysis.plain_judge import judge_journal
 
 
 @pytest.mark.parametrize("lasting", ["300 ms", "3000 ms", "6500 ms"])
-@pytest.mark.parametrize("routing", ["irbr", "irbr_members", "scribe", "rpf", "vinifera", "vinifera_rotated", "ferry"])
+@pytest.mark.parametrize("routing", ["irbr", "irbr_members", "scribe", "rpf", "vinifera", "vinifera_even", "ferry"])
 def test_both_sides_of_a_partition_become_one_overlay_again(tmp_path: Path, routing: str, lasting: str) -> None:
     """What `recovery_limit` excuses ends fifteen rounds after the begin and after the end; events go on for longer."""
     data = {

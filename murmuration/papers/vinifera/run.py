@@ -15,7 +15,7 @@ from routing.vinifera.parameters import Spread
 from workloads.churn.generator import GeneratedChurn, generate
 from workloads.churn.sessions import Availability
 
-Routing = Literal["vinifera", "vinifera_rotated", "ferry"]
+Routing = Literal["vinifera", "vinifera_even", "ferry"]
 SHARES = tuple(at / 20 for at in range(21))
 """Points of the load's distribution, as shares of all events."""
 _EVENTS_A_CYCLE = 50

@@ -117,7 +117,7 @@ def events_beside_moves(seed: int, _: Path, spread: Spread = "none", routing: st
     network.close()
 
 
-@pytest.mark.parametrize("routing", ["vinifera", "vinifera_rotated"])
+@pytest.mark.parametrize("routing", ["vinifera", "vinifera_even"])
 @pytest.mark.parametrize("spread", get_args(Spread))
 @pytest.mark.parametrize("seed", range(3))
 def test_events_beside_moves_come_to_all_that_want_them(
@@ -148,7 +148,7 @@ def events_beside_jumps(seed: int, _: Path, spread: Spread = "none", routing: st
     network.close()
 
 
-@pytest.mark.parametrize("routing", ["vinifera", "vinifera_rotated"])
+@pytest.mark.parametrize("routing", ["vinifera", "vinifera_even"])
 @pytest.mark.parametrize("spread", get_args(Spread))
 @pytest.mark.parametrize("seed", range(3))
 def test_events_of_a_range_that_its_owner_leaves_come_to_all_that_want_them(

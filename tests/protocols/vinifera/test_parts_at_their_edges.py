@@ -249,7 +249,8 @@ def test_a_peer_is_preferred_for_a_small_world_link_only_if_it_is_nearer_to_wher
 
     ring = {name: peer(name, at) for name, at in (("after", 100), ("before", -100))}
     selection.select(0, {**ring, "far": peer("far", RING_SIZE // 2)}, {})
-    ((target, _),) = selection._distances
+    (link,) = selection._links
+    target = -link.distance % RING_SIZE
     chosen = selection.select(0, {**ring, "link": peer("link", target + 1_000)}, {})
     assert chosen == ["before", "after", "link"]
     assert not selection.prefers(0, peer("link", target + 1_000))
