@@ -54,18 +54,16 @@ class Alike(NamedTuple):
     of_neighbours: Callable[[], float]
     """The mean likeness of the neighbours' profiles."""
 
-    def ranked(self, contacts: Sequence[Contact]) -> list[Contact]:
-        """Those of the contacts that are alike, the most alike first."""
+    def among(self, contacts: Sequence[Contact]) -> list[Contact]:
+        """Those of the contacts that do."""
         least = _HALF * self.of_neighbours()
-        ranked = [(self.likeness(each.profile), each) for each in contacts if each.profile is not None]
-        ranked.sort(key=lambda entry: -entry[0])
-        return [each for likeness, each in ranked if likeness >= least]
+        return [each for each in contacts if each.profile is not None and self.likeness(each.profile) >= least]
 
 
 class Contacts:
     """The contacts of one node, among them its `neighbours`, a collection that changes as others are selected.
     `inbound_max`: over how many inbound links it routes, besides that of the closest on each side of the ring.
-    `alike`: it routes over the inbound links of those that are (None: of those that it has known for longest)."""
+    `alike`: it routes over inbound links of such contacts (None: of those that it has known for longest)."""
 
     def __init__(
         self,
@@ -207,7 +205,7 @@ class Contacts:
     def _usable(self, own: int) -> list[Contact]:
         usable = self._answering_neighbours()
         inbound = [each for each in self._contacts.values() if self._is_inbound(each)]
-        routed = (inbound if self._alike is None else self._alike.ranked(inbound))[: self._inbound_max]
+        routed = (inbound if self._alike is None else self._alike.among(inbound))[: self._inbound_max]
         usable += routed
         # A neighbour on the ring may have been given up for one of hearsay that turns out to be gone from there. It
         # still sends heartbeats: so the ring has no hole until it is selected again.

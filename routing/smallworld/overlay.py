@@ -20,6 +20,7 @@ A node may move to another part of the ring. The two between which it was hear o
 new successor, which tells it of its predecessor. Whoever has lost its successor so looks for the next one.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -93,7 +94,7 @@ class GossipOverlay:
         self.neighbours = SelectedNeighbours(
             selection(parameters.small_world_links, parameters.friend_links, self._random, utility)
         )
-        inbound_max = parameters.degree if parameters.inbound else 0
+        inbound_max = (sys.maxsize if alike else parameters.degree) if parameters.inbound else 0
         preferred = Alike(utility, self.neighbours.mean_utility) if alike else None
         self.contacts = Contacts(self.neighbours, inbound_max, preferred)
         self._quarantine = Quarantine()

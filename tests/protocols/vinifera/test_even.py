@@ -132,27 +132,27 @@ def test_a_friend_at_a_distance_is_the_most_alike_of_those_that_are_about_there(
 
 
 def test_a_node_routes_over_the_links_of_those_that_are_half_as_alike_as_its_neighbours() -> None:
-    contacts = Contacts(["neighbour"], 2, Alike(lambda profile: profile[0] / 100, lambda: 0.8))
-    places = {"neighbour": 0, "known": 10, "unlike": 20, "first": 30, "second": 40, "third": 50, "unknown": 60}
+    contacts = Contacts(["neighbour"], 9, Alike(lambda profile: profile[0] / 100, lambda: 0.8))
+    places = {"neighbour": 0, "last": 10, "unlike": 20, "half": 30, "more": 40, "unknown": 50, "first": 60}
     for name, place in places.items():
         contacts.hear(name, Beat(place, 0, 1, [], 0, 0, 0, 0), 1)
         contacts.links_here(name)
     contacts.answered("neighbour")
-    assert contacts.unprofiled() == ["known", "unlike", "first", "second", "third", "unknown"]
-    for name, likeness in (("known", 40), ("unlike", 39), ("first", 90), ("second", 70), ("third", 60)):
+    assert contacts.unprofiled() == ["last", "unlike", "half", "more", "unknown", "first"]
+    for name, likeness in (("last", 0), ("unlike", 39), ("half", 40), ("more", 90), ("first", 0)):
         contacts.profiled(name, bytes([likeness]))
     contacts.profiled("stranger", b"x")
     assert contacts.unprofiled() == ["unknown"]
 
     def routed() -> list[str | None]:
-        return [contacts.ring(55).next_hop(place) for place in places.values()]
+        return [contacts.ring(65).next_hop(place) for place in places.values()]
 
-    # "unknown" and "third" are closest on the ring.
-    assert routed() == ["neighbour", "first", "first", "first", "second", "third", "unknown"]
-    contacts.profiled("first", bytes([0]))
-    assert routed() == ["neighbour", "second", "second", "second", "second", "third", "unknown"]
-    plain = Contacts(["neighbour"], 2)
-    assert plain.unprofiled() == []
+    # "first" is the closest on the ring, whatever it wants.
+    assert routed() == ["neighbour", "half", "half", "half", "more", "first", "first"]
+    contacts.profiled("half", bytes([39]))
+    contacts.profiled("unknown", bytes([41]))
+    assert routed() == ["neighbour", "more", "more", "more", "more", "unknown", "first"]
+    assert Contacts(["neighbour"], 9).unprofiled() == []
 
 
 def test_friends_are_alike_on_all_attributes_where_the_whole_of_interests_counts() -> None:
