@@ -33,7 +33,7 @@ from routing.smallworld.ring import RING_SIZE
 from routing.smallworld.subscription_regions import SubscriptionRegions
 from routing.vinifera.interests import WholeInterests
 from routing.vinifera.parameters import ViniferaParameters
-from routing.vinifera.router import VINIFERA, Vinifera
+from routing.vinifera.router import Vinifera
 
 _ROTATIONS_MAX = 64
 _KEYS_APART = 0x9E3779B1
@@ -49,7 +49,8 @@ class EvenParameters(ViniferaParameters):
     beta: int = 5
     """As for Vinifera, whose default is four times that: with four hashes a place gets a quarter of the events."""
     rotations: int = 4
-    """How many hashes each attribute has. Found by looking: with 1, 2 and 4 the largest load halved twice."""
+    """How many hashes each attribute has. Found by looking: with 1, 2 and 4 of them the largest load of 300 nodes was
+    48, 26 and 14 % (one skewed attribute)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -117,7 +118,16 @@ VINIFERA_EVEN = RoutingProtocol(
     parameters=EvenParameters,
     runs_on=RunsOn.STRUCTURED,
     keeps_order=False,
-    tried={**VINIFERA.tried, "rotations": (2, 3)},
+    tried={
+        "degree": (12,),
+        "small_world_links": (3,),
+        "view": (8,),
+        "shuffled": (3,),
+        "filters_max": (1,),
+        "beta": (2,),
+        "balance_rounds": (1,),
+        "rotations": (1, 3),
+    },
     recovers=gossip_recovers,
     check=fits_the_ring,
 )

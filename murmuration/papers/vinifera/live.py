@@ -4,6 +4,7 @@ The scenario is `vinifera-live`. What counts are the pairs that stayed up: event
 not touch, for subscribers of such brokers, worked out with `Filter.matches`. Overhead is of all brokers.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,12 +42,17 @@ class ViniferaLiveSpec:
 
     def load(self) -> LoadedScenario:
         """The scenario; raises `InputError`."""
-        routing = [] if self.routing == "vinifera" else [_BASELINE]
-        changes = [f"seed={self.seed}", *routing, *churn_of(self.trace), *self.changes]
+        changes = [f"seed={self.seed}", *_SYSTEMS[self.routing], *churn_of(self.trace), *self.changes]
         return load_scenario(Path("vinifera-live"), changes)
 
 
-_BASELINE = "broker={routing: ferry, parameters: {ferry: {attributes: [a0, a1]}}}"
+_DOMAINS = "attributes: {a0: {min: 0, max: 1}, a1: {min: 0, max: 1}}"
+_SYSTEMS: Mapping[Routing, Sequence[str]] = {
+    "vinifera": (),
+    "vinifera_even": (f"broker={{routing: vinifera_even, parameters: {{vinifera_even: {{{_DOMAINS}}}}}}}",),
+    "ferry": ("broker={routing: ferry, parameters: {ferry: {attributes: [a0, a1]}}}",),
+}
+"""What each changes in the scenario."""
 
 
 @dataclass(slots=True)

@@ -192,7 +192,8 @@ def churn_table(plan: ViniferaPlan, runs: ViniferaRuns, folder: Path) -> ResultT
             (trace, plots.SYSTEM_NAMES[run.spec.routing], _means(run.spec), run.spec.model, f"{hours}",
              f"{run.spec.cycle_s} s", f"{mean(run.population):,.0f}", _ratio(run.hit_ratio(rest)), f"{len(crowd)}",
              _ratio(run.hit_ratio(crowd)), f"{100 * sum(run.uninterested) / max(1, sum(run.received)):.1f} %",
-             f"{sum(run.hops) / max(1, sum(run.delivered)):.1f}", f"{run.duplicate}", f"{run.cpu_s / 60:.1f} min")
+             f"{sum(run.hops) / max(1, sum(run.delivered)):.1f}", f"{run.duplicate}",
+             f"{run.cpu_s / 60:.1f} min" if run.cpu_s else "-")
         )  # fmt: skip
     columns = (
         "trace", "system", "hears of failures by", "interests", "hours", "cycle", "nodes up",
