@@ -16,7 +16,7 @@ from murmuration.bench.play import play_cell
 
 OURS = (
     "irbr/best_effort", "irbr_members/best_effort", "multipath/best_effort", "multipath_delegation/best_effort",
-    "cells/gryphon", "cells/durable", "cells/end_to_end",
+    "vinifera_even/best_effort", "cells/gryphon", "cells/durable", "cells/end_to_end",
 )  # fmt: skip
 HEADINGS = (
     "system", "runtime", "seed", "judged", "required", "missing", "twice", "hops", "to nobody %", "with event",

@@ -44,7 +44,7 @@ _ALL_PAIRS = [
     "vinifera/best_effort",
 ]
 _STRUCTURED = ["irbr/best_effort", "scribe/best_effort", "rpf/best_effort"]
-_SMALL_WORLD = ["vinifera/best_effort", "ferry/best_effort"]
+_SMALL_WORLD = ["vinifera/best_effort", "vinifera_even/best_effort", "ferry/best_effort"]
 _PARTS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
     "reliability/gryphon": (["gryphon"], ["cells/gryphon"]),
     "reliability/durable": (["durable"], ["cells/durable"]),
@@ -56,7 +56,7 @@ _PARTS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
     "routing/scribe": (["scribe_and_rpf"], ["scribe/best_effort"]),
     "routing/rpf": (["scribe_and_rpf"], ["rpf/best_effort"]),
     "routing/smallworld": (["vinifera"], _SMALL_WORLD),
-    "routing/vinifera": (["vinifera"], ["vinifera/best_effort"]),
+    "routing/vinifera": (["vinifera"], ["vinifera/best_effort", "vinifera_even/best_effort"]),
     "routing/ferry": (["vinifera"], ["ferry/best_effort"]),
     "routing": (["forwarding", "multipath", "irbr"], _ALL_PAIRS),
     "reliability": (["gryphon", "epidemic"], _ALL_PAIRS),
