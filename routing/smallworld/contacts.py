@@ -154,7 +154,7 @@ class Contacts:
 
     def unprofiled(self) -> list[NodeName]:
         """Whose profiles this node would have to know, so as to route over their links to it, and does not."""
-        if self._alike is None:
+        if self._alike is None or not self._inbound_max:
             return []
         return [name for name, each in self._contacts.items() if self._is_inbound(each) and each.profile is None]
 

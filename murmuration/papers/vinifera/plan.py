@@ -15,6 +15,8 @@ ViniferaSpec = StaticSpec | ChurnSpec
 ViniferaRun = StaticRun | ChurnRun
 MODELS: tuple[Model, ...] = ("random", "skewed")
 SYSTEMS: tuple[Routing, ...] = ("vinifera", "ferry")
+MEANS = (False, True)
+"""Do nodes hear of closed connections, besides heartbeats (`ChurnSpec.resets`)?"""
 _SEEDS = 3
 
 
@@ -23,9 +25,9 @@ class ViniferaPlan:
     """`base`: what is varied; `friends`, `sizes`, `attributes`, `rates`: the values along the axes of the figures;
     `attribute_nodes`: the network's size where attributes are varied; `load_events`: measured where load is (of 60
     events the largest load of 1,000 nodes is mostly chance); `balancing`: cycles until moves have come to rest;
-    `capacity`: messages a node takes in a cycle, for the rates; `churn`: the runs of Figure 5, Vinifera's and the
-    baseline's, with the same means to hear of failures; `resets`: both systems, with and without hearing of closed
-    connections; `live`: runs on actors; `social`: users of the friendship graph (0: it is not there)."""
+    `capacity`: messages a node takes in a cycle, for the rates; `churn`: the runs of Figure 5, both systems by each of
+    `MEANS`; `resets`: the same with a shorter cycle, and generated churn; `live`: runs on actors; `social`: users of
+    the friendship graph (0: it is not there)."""
 
     base: StaticSpec
     friends: Sequence[int]
@@ -47,7 +49,9 @@ class ViniferaPlan:
         """The paper's sizes, where that is affordable: see docs/protocols/vinifera.md for how long it takes."""
         traces: tuple[Trace, ...] = ("generated",) if find_real("skype.avt") is None else ("generated", "skype")
         churn = [
-            ChurnSpec(each, traces[-1], "skewed", 0, 25.0, 2_700, False, events=4, outages=True) for each in SYSTEMS
+            ChurnSpec(each, traces[-1], "skewed", 0, 25.0, 2_700, resets, events=4, outages=True)
+            for resets in MEANS
+            for each in SYSTEMS
         ]
         live = [ViniferaLiveSpec(routing, trace) for trace in traces for routing in SYSTEMS]
         return cls(
@@ -71,7 +75,11 @@ class ViniferaPlan:
     def quick(cls, seeds: int) -> "ViniferaPlan":
         """Under 50 s: networks of 40 nodes."""
         small = StaticSpec("vinifera", 40, "random", friends=3, cycles=8, events=60)
-        churn = [ChurnSpec(each, "generated", "skewed", 50, 0.5, 900, False, events=4, friends=3) for each in SYSTEMS]
+        churn = [
+            ChurnSpec(each, "generated", "skewed", 50, 0.5, 900, resets, events=4, friends=3)
+            for resets in MEANS
+            for each in SYSTEMS
+        ]
         social = 40 if find_real("facebook_combined.txt") else 0
         resets = _resets_of(40, 0.25)
         return cls(small, (0, 8), (20, 40), (1, 3), 40, 60, 4, (5,), 10, churn, resets, (), social, seeds)
@@ -165,6 +173,4 @@ class ViniferaPlan:
 
 def _resets_of(nodes: int, days: float) -> list[ChurnSpec]:
     """Both systems under the same churn, each hearing of closed connections and by heartbeats alone."""
-    return [
-        ChurnSpec(each, "generated", "skewed", nodes, days, 900, resets) for each in SYSTEMS for resets in (True, False)
-    ]
+    return [ChurnSpec(each, "generated", "skewed", nodes, days, 900, resets) for each in SYSTEMS for resets in MEANS]

@@ -152,7 +152,10 @@ def test_a_node_routes_over_the_links_of_those_that_are_half_as_alike_as_its_nei
     contacts.profiled("half", bytes([39]))
     contacts.profiled("unknown", bytes([41]))
     assert routed() == ["neighbour", "more", "more", "more", "more", "unknown", "first"]
-    assert Contacts(["neighbour"], 9).unprofiled() == []
+    for nobody_to_ask in (Contacts(["neighbour"], 9), Contacts(["neighbour"], 0, Alike(len, lambda: 0.8))):
+        nobody_to_ask.hear("first", Beat(60, 0, 1, [], 0, 0, 0, 0), 1)
+        nobody_to_ask.links_here("first")
+        assert nobody_to_ask.unprofiled() == []
 
 
 def test_friends_are_alike_on_all_attributes_where_the_whole_of_interests_counts() -> None:
