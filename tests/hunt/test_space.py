@@ -12,6 +12,7 @@ from murmuration.hunt.space import space_of
 from murmuration.registry import RELIABILITIES, ROUTINGS, ReliabilityDeclaration, RoutingDeclaration
 from murmuration.scenario.load import check_scenario
 from murmuration.scenario.options import keys_of
+from tests.judge.honest import STRUCTURED
 
 PAIRS = [
     ("forwarding", "epidemic"), ("cells", "gryphon"), ("cells", "durable"), ("multipath", "best_effort"),
@@ -46,7 +47,7 @@ def test_each_value_that_a_protocol_has_tried_is_one_that_it_takes(name: str) ->
     routing, reliability = next((pair for pair in PAIRS if name in pair), (name, "best_effort"))
     for key, values in declared.tried.items():
         for value in values:
-            overlay = {"kind": "structured" if routing in ("irbr", "vinifera", "ferry") else "chain", "brokers": 3}
+            overlay = {"kind": "structured" if routing in STRUCTURED else "chain", "brokers": 3}
             broker = {"routing": routing, "reliability": reliability, "parameters": {name: {key: value}}}
             scenario = {"overlay": overlay, "broker": broker, "workload": {"kind": "by_hand"}, **DATAGRAMS}
             build(check_scenario(scenario, f"{name} with {key} {value}"))
