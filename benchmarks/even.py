@@ -2,10 +2,11 @@
 
 The network and workloads of the Vinifera paper (`murmuration.papers.vinifera`): 1,000 nodes, one and three attributes.
 In 16 cycles as many events are published as are measured then, 600. Each system has its own links: eight friends, eight
-small-world links, eight friends at small-world distances. `python -m benchmarks.even FILE [SEEDS [NODES]]` plays what
-is missing in FILE on all cores, keeps each run there, and prints the table (5 seeds, 1,000 nodes).
+small-world links, eight friends at small-world distances. `python -m benchmarks.even FILE` plays what is missing in
+FILE on all cores, keeps each run there, and prints the table (five seeds, 18 minutes of a core each).
 """
 
+import argparse
 import json
 import statistics
 import sys
@@ -23,17 +24,8 @@ from murmuration.papers.vinifera.workload import Model
 EVENTS = 600
 CYCLES = 16
 _COLUMNS = (
-    "interests",
-    "system",
-    "largest load",
-    "up to 20 %",
-    "overhead",
-    "copies",
-    "hops",
-    "hit ratio",
-    "moved",
-    "core",
-)
+    "interests", "system", "largest load", "up to 20 %", "overhead", "copies", "hops", "hit ratio", "moved", "core",
+)  # fmt: skip
 
 
 def specs(seeds: int, nodes: int) -> list[StaticSpec]:
@@ -54,7 +46,7 @@ def specs(seeds: int, nodes: int) -> list[StaticSpec]:
 
 
 def key_of(spec: Mapping[str, Any]) -> str:
-    """By which a kept run is found."""
+    """By which a run's spec, as it is kept or as it is asked for, is found."""
     return json.dumps(spec, sort_keys=True)
 
 
@@ -88,21 +80,28 @@ def row(runs: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     )  # fmt: skip
 
 
+def read(kept: Path) -> dict[str, Mapping[str, Any]]:
+    """The runs that are kept."""
+    lines = kept.read_text(encoding="utf-8").splitlines() if kept.exists() else []
+    return {key_of(run["spec"]): run for run in map(json.loads, lines)}
+
+
 def main() -> None:
     """Play what is missing and print the table."""
-    kept = Path(sys.argv[1])
-    seeds, nodes = (int(sys.argv[at]) if len(sys.argv) > at else default for at, default in ((2, 5), (3, 1_000)))
-    wanted = specs(seeds, nodes)
-    lines = kept.read_text(encoding="utf-8").splitlines() if kept.exists() else []
-    known = {key_of(run["spec"]) for run in map(json.loads, lines)}
-    play([spec for spec in wanted if key_of(json.loads(json.dumps(asdict(spec)))) not in known], kept)
-    found = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()]
-    by_key = {key_of(run["spec"]): run for run in found}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--nodes", type=int, default=1_000)
+    asked = parser.parse_args()
+    wanted = specs(asked.seeds, asked.nodes)
+    known = read(asked.file)
+    play([spec for spec in wanted if key_of(asdict(spec)) not in known], asked.file)
+    found = read(asked.file)
     groups: dict[tuple[str, int, str], list[Mapping[str, Any]]] = {}
     for spec in wanted:
-        run = by_key[key_of(json.loads(json.dumps(asdict(spec))))]
-        groups.setdefault((spec.model, spec.attributes, spec.routing), []).append(run)
-    print_table(f"{nodes:,} nodes, {EVENTS} events, {seeds} seeds", _COLUMNS, [row(runs) for runs in groups.values()])
+        groups.setdefault((spec.model, spec.attributes, spec.routing), []).append(found[key_of(asdict(spec))])
+    title = f"{asked.nodes:,} nodes, {EVENTS} events, {asked.seeds} seeds"
+    print_table(title, _COLUMNS, [row(runs) for runs in groups.values()])
 
 
 if __name__ == "__main__":

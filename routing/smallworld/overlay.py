@@ -319,8 +319,8 @@ class GossipOverlay:
             if contact is successor is not self.successor:
                 effects += self._look_for_successor()
         own, neighbours = self.me.identifier, self.neighbours
-        # One of the two has moved, or a third. What said so, be it its own request, was lost or judged by its former
-        # place.
+        # Who is closest on the ring is not what both believe: one of the two has moved, or a third has come between
+        # them. What said so, be it its own request, was judged by its former place, or lost.
         if neighbours.lacks(own, source, said.identifier) or neighbours.is_beyond_another(own, source, said):
             effects.append(self._send_table(source, False))
         self.neighbours.hear(source, said, self.round)

@@ -132,8 +132,8 @@ class OwnInterests:
 
 
 class WholeInterests(OwnInterests):
-    """Of which a friend's are like on all attributes (ours): the product of the shares of `OwnInterests` on those that
-    both name, times the share that these are of all attributes that either names."""
+    """As `OwnInterests`, but a friend is alike on all attributes, and not on the primary one alone (ours). The utility is
+    the product over the attributes that both name, times the share that these are of all that either names."""
 
     def _utility(self, packed: bytes) -> float:
         theirs = unpack_profile(packed)
@@ -143,5 +143,7 @@ class WholeInterests(OwnInterests):
             mine, wanted = ranges_on(attribute, self._packed)
             there, wanted_there = ranges_on(attribute, packed)
             shared = overlap(mine, there)
+            if not shared:
+                return 0.0
             utility *= shared / (wanted + wanted_there - shared)
         return utility

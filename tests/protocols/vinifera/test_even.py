@@ -171,3 +171,5 @@ def test_friends_are_alike_on_all_attributes_where_the_whole_of_interests_counts
     assert interests.utility(profile("x < 50 AND y > 51")) == 0
     assert interests.utility(profile("x < 50")) == pytest.approx(0.5), "one of two attributes"
     assert interests.utility(profile("z < 50")) == 0
+    interests.change([parse_filter("x < 5 AND x > 6")])
+    assert interests.utility(profile("x < 5 AND x > 6")) == 0, "neither wants anything"
