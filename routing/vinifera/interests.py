@@ -132,8 +132,8 @@ class OwnInterests:
 
 
 class WholeInterests(OwnInterests):
-    """As `OwnInterests`, but a friend is alike on all attributes, and not on the primary one alone (ours). The utility is
-    the product over the attributes that both name, times the share that these are of all that either names."""
+    """As `OwnInterests`, but a friend is alike on all attributes, and not on the primary one alone (ours). The utility
+    is the product over the attributes that both name, times the share that these are of all that either names."""
 
     def _utility(self, packed: bytes) -> float:
         theirs = unpack_profile(packed)
