@@ -291,9 +291,11 @@ class RendezvousRouter(Router):
         key = (event.source, event.sequence, target[0])
         besides: list[NodeName] = []
         sender = came_from
-        if phase != DOWN:
-            if self._seen.again((*key, UP)):
-                return []  # a node's view of the ring is out of date, and the event would go round
+        if phase != DOWN and self._seen.again((*key, UP)):
+            # It has gone round: of two nodes that have just moved, each takes the other for the owner. It goes no
+            # further up. Who has asked here gets it from here, for the owner may be this node.
+            came_from = None
+        elif phase != DOWN:
             hop = self.overlay.ring.next_hop(target[1])
             if hop is not None and hop != came_from:
                 return [Hop(hop, (*target, UP))]

@@ -306,6 +306,19 @@ def test_an_event_goes_up_towards_the_place_of_its_value() -> None:
         assert router.next_hops(event, None, (1, value, UP)) == [Hop(hop, (1, value, UP))]
 
 
+@pytest.mark.parametrize(("spread", "told"), [("none", ["wanting"]), ("tree", [])])
+def test_an_event_that_goes_round_goes_down_from_where_it_comes_again(spread: str, told: list[str]) -> None:
+    """The schedule vinifera_even/best_effort 3660016: two nodes had moved, and each passed it to the other. With the
+    spread along the tree those who have asked here were told when it first came by."""
+    router = acquainted({"spread": spread}, above=5 * TENTH, below=7 * TENTH)
+    router.handle(Received("wanting", beat(6 * TENTH)), 2)
+    router.handle(Received("wanting", Install(0, 1, 0, [1, 0, RING_SIZE - 1, 0], [EVERYTHING])), 3)
+    event, header = Event(1, 1, 0, {"x": 4}), (1, 4 * TENTH, UP)
+    assert Hop("above", header) in router.next_hops(event, None, header)
+    assert [hop.peer for hop in router.next_hops(event, "below", header)] == told
+    assert not router.next_hops(event, "below", header), "it goes round no more"
+
+
 def test_an_event_goes_down_once_and_not_to_where_it_came_from() -> None:
     router = node(spread="none")
     for name in ("v", "w"):
