@@ -2,22 +2,18 @@
 
 The network and workloads of the Vinifera paper (`murmuration.papers.vinifera`): 1,000 nodes, one and three attributes.
 In 16 cycles as many events are published as are measured then, 600. Each system has its own links: eight friends, eight
-small-world links, eight friends at small-world distances. `python -m benchmarks.even FILE` plays what is missing in
-FILE on all cores, keeps each run there, and prints the table (five seeds, 18 minutes of a core each).
+small-world links, eight friends at small-world distances. `python -m benchmarks.even FOLDER` plays what is missing in
+the folder on all cores, keeps each run there, and prints the table (five seeds, half an hour of a core each and more).
 """
 
 import argparse
-import json
 import statistics
-import sys
-import time
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from benchmarks.table import print_table
+from murmuration.commands.console import RunProgress
+from murmuration.papers.lab.paper_runs import PaperRuns
 from murmuration.papers.vinifera.run import Routing, StaticRun, StaticSpec, measure_overlay
 from murmuration.papers.vinifera.workload import Model
 
@@ -45,61 +41,39 @@ def specs(seeds: int, nodes: int) -> list[StaticSpec]:
     ]  # fmt: skip
 
 
-def key_of(spec: Mapping[str, Any]) -> str:
-    """By which a run's spec, as it is kept or as it is asked for, is found."""
-    return json.dumps(spec, sort_keys=True)
-
-
-def play(missing: Sequence[StaticSpec], kept: Path) -> None:
-    """Play these runs on all cores, and keep each as it ends."""
-    began = time.monotonic()
-    with ProcessPoolExecutor() as pool:
-        playing = [pool.submit(measure_overlay, spec) for spec in missing]
-        for done, each in enumerate(as_completed(playing), 1):
-            run = each.result()
-            assert isinstance(run, StaticRun)
-            with kept.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(asdict(run)) + "\n")
-            left_s = (time.monotonic() - began) / done * (len(missing) - done)
-            print(f"{done} of {len(missing)} runs, {left_s / 60:.0f} min left by their mean", file=sys.stderr)
-
-
-def row(runs: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+def row(runs: Sequence[StaticRun]) -> tuple[str, ...]:
     """Of the runs that differ in their seeds: means, with the smallest and the largest."""
 
     def shown(values: Sequence[float], unit: str, digits: int) -> str:
         spread = f" ({min(values):.{digits}f}-{max(values):.{digits}f})" if len(values) > 1 else ""
         return f"{statistics.mean(values):.{digits}f}{unit}{spread}"
 
+    spec = runs[0].spec
     return (
-        f"{runs[0]['spec']['attributes']} {runs[0]['spec']['model']}", runs[0]["spec"]["routing"],
-        shown([100 * run["most"] for run in runs], " %", 1), shown([100 * run["load"][4] for run in runs], " %", 1),
-        shown([100 * run["overhead"] for run in runs], " %", 1), shown([run["copies"] for run in runs], "", 2),
-        shown([run["path"] for run in runs], "", 2), f"{min(run['hit_ratio'] for run in runs):.4f}",
-        shown([run["moved"] for run in runs], "", 0), f"{statistics.mean(run['cpu_s'] for run in runs):.0f} s",
+        f"{spec.attributes} {spec.model}", spec.routing,
+        shown([100 * run.most for run in runs], " %", 1), shown([100 * run.load[4] for run in runs], " %", 1),
+        shown([100 * run.overhead for run in runs], " %", 1), shown([run.copies for run in runs], "", 2),
+        shown([run.path for run in runs], "", 2), f"{min(run.hit_ratio for run in runs):.4f}",
+        shown([run.moved for run in runs], "", 0), f"{statistics.mean(run.cpu_s for run in runs):.0f} s",
     )  # fmt: skip
-
-
-def read(kept: Path) -> dict[str, Mapping[str, Any]]:
-    """The runs that are kept."""
-    lines = kept.read_text(encoding="utf-8").splitlines() if kept.exists() else []
-    return {key_of(run["spec"]): run for run in map(json.loads, lines)}
 
 
 def main() -> None:
     """Play what is missing and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", type=Path)
+    parser.add_argument("folder", type=Path)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--nodes", type=int, default=1_000)
     asked = parser.parse_args()
-    wanted = specs(asked.seeds, asked.nodes)
-    known = read(asked.file)
-    play([spec for spec in wanted if key_of(asdict(spec)) not in known], asked.file)
-    found = read(asked.file)
-    groups: dict[tuple[str, int, str], list[Mapping[str, Any]]] = {}
-    for spec in wanted:
-        groups.setdefault((spec.model, spec.attributes, spec.routing), []).append(found[key_of(asdict(spec))])
+    asked.folder.mkdir(parents=True, exist_ok=True)
+    with RunProgress(quiet=False) as progress:
+        found = PaperRuns(asked.folder, progress.step).spread(
+            measure_overlay, specs(asked.seeds, asked.nodes), lambda _: StaticRun
+        )
+    groups: dict[tuple[str, int, str], list[StaticRun]] = {}
+    for spec, run in found.items():
+        assert isinstance(run, StaticRun)
+        groups.setdefault((spec.model, spec.attributes, spec.routing), []).append(run)
     title = f"{asked.nodes:,} nodes, {EVENTS} events, {asked.seeds} seeds"
     print_table(title, _COLUMNS, [row(runs) for runs in groups.values()])
 

@@ -20,16 +20,12 @@ class FriendsAtDistances(NeighbourSelection):
     """See `NeighbourSelection`."""
 
     def _choose(
-        self,
-        distance: int,
-        left: Sequence[tuple[int, NodeName]],
-        candidates: Mapping[NodeName, GossipPeer],
-        current: Mapping[NodeName, object],
-    ) -> tuple[int, NodeName]:
+        self, distance: int, left: Sequence[tuple[int, GossipPeer]], current: Mapping[NodeName, object]
+    ) -> tuple[int, GossipPeer]:
         """The one most alike of those that are about there; if none is, the closest."""
         about = [
-            (-self.utility(candidates[name].profile), name not in current, off, name)
-            for off, name in left
+            (-self.utility(peer.profile), peer.name not in current, off, peer)
+            for off, peer in left
             if off <= distance * _ABOUT
         ]
         return min(about)[2:] if about else min(left)

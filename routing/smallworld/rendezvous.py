@@ -291,20 +291,19 @@ class RendezvousRouter(Router):
         key = (event.source, event.sequence, target[0])
         besides: list[NodeName] = []
         sender = came_from
-        if phase != DOWN and self._seen.again((*key, UP)):
-            # It has gone round: of two nodes that have just moved, each takes the other for the owner. It goes no
-            # further up. Who has asked here gets it from here, for the owner may be this node.
-            came_from = None
-        elif phase != DOWN:
-            hop = self.overlay.ring.next_hop(target[1])
-            if hop is not None and hop != came_from:
-                return [Hop(hop, (*target, UP))]
-            self.on_rendezvous(event, target)
-            if hop is not None:
-                # Each takes the other for the owner. One of them has just got the range from the other, and may not
-                # have heard yet what is wanted there.
-                besides.append(hop)
-            besides += self._former_owners(target[1])
+        if phase != DOWN:
+            # An event that comes again has gone round: of two nodes that have just moved, each takes the other for the
+            # owner. It goes no further up. Who has asked here gets it from here, for the owner may be this node.
+            if not self._seen.again((*key, UP)):
+                hop = self.overlay.ring.next_hop(target[1])
+                if hop is not None and hop != came_from:
+                    return [Hop(hop, (*target, UP))]
+                self.on_rendezvous(event, target)
+                if hop is not None:
+                    # Each takes the other for the owner. One of them has just got the range from the other, and may
+                    # not have heard yet what is wanted there.
+                    besides.append(hop)
+                besides += self._former_owners(target[1])
             came_from = None  # the sender has passed the event up, and may have asked for it too
         down = (*target, DOWN)
         if self.spreads:  # the sender has handed it over already

@@ -59,11 +59,11 @@ class NeighbourSelection:
         nodes = 1 << max(1, RING_SIZE.bit_length() - 1 - gap.bit_length())
         for draw in self._draws:
             distance = int(RING_SIZE * nodes ** (draw - 1))
-            left = [(off_target(ahead, distance), name) for ahead, name in around if name not in chosen]
+            left = [(off_target(ahead, distance), candidates[name]) for ahead, name in around if name not in chosen]
             if left:
-                off, name = self._choose(distance, left, candidates, current)
-                chosen[name] = None
-                self._links.append(SmallWorldLink(distance, candidates[name], off))
+                off, peer = self._choose(distance, left, current)
+                chosen[peer.name] = None
+                self._links.append(SmallWorldLink(distance, peer, off))
         if self._friends:
             chance, utility = self._rng.random, self.utility
             ranked = [
@@ -88,12 +88,8 @@ class NeighbourSelection:
         return any(self._is_better(peer, off_target(ahead, link.distance), link) for link in self._links)
 
     def _choose(
-        self,
-        distance: int,
-        left: Sequence[tuple[int, NodeName]],
-        candidates: Mapping[NodeName, GossipPeer],
-        current: Mapping[NodeName, object],
-    ) -> tuple[int, NodeName]:
+        self, distance: int, left: Sequence[tuple[int, GossipPeer]], current: Mapping[NodeName, object]
+    ) -> tuple[int, GossipPeer]:
         """For a link to that distance, one of those that are left, each with how far off it is."""
         return min(left)
 

@@ -66,21 +66,15 @@ class EvenVinifera(Vinifera):
 
     def __init__(self, context: NodeContext, parameters: EvenParameters) -> None:
         self._rotations = parameters.rotations
-        self._rotated: SubscriptionRegions = {}
-        self._rotated_from: SubscriptionRegions | None = None
         super().__init__(context, parameters)
 
-    def own_regions(self) -> SubscriptionRegions:
-        """See `RendezvousRouter`."""
-        regions = super().own_regions()
-        if regions is not self._rotated_from:
-            self._rotated_from = regions
-            self._rotated = {
-                (_rotated_key(attribute, turn), rest): _rotated_ranges(ranges, self._turned(turn))
-                for (attribute, rest), ranges in regions.items()
-                for turn in range(self._rotations)
-            }
-        return self._rotated
+    def regions_wanted(self) -> SubscriptionRegions:
+        """See `Vinifera`."""
+        return {
+            (_rotated_key(attribute, turn), rest): _rotated_ranges(ranges, self._turned(turn))
+            for (attribute, rest), ranges in super().regions_wanted().items()
+            for turn in range(self._rotations)
+        }
 
     def targets(self, event: Event) -> list[Target]:
         """See `RendezvousRouter`."""

@@ -44,8 +44,12 @@ class Vinifera(RendezvousRouter):
     def own_regions(self) -> SubscriptionRegions:
         """See `RendezvousRouter`."""
         if self._regions is None:
-            self._regions = self.interests.regions()
+            self._regions = self.regions_wanted()
         return self._regions
+
+    def regions_wanted(self) -> SubscriptionRegions:
+        """What to install of the node's own subscriptions, made anew."""
+        return self.interests.regions()
 
     def targets(self, event: Event) -> list[Target]:
         """See `RendezvousRouter`."""

@@ -16,10 +16,11 @@ from murmuration.runs.manifest import manifest_of
 from murmuration.scenario.load import check_scenario
 from routing.irbr.router import Irbr, IrbrParameters
 from spark_analysis.plain_judge import judge_journal
+from tests.judge.honest import STRUCTURED
 
 
 @pytest.mark.parametrize("lasting", ["300 ms", "3000 ms", "6500 ms"])
-@pytest.mark.parametrize("routing", ["irbr", "irbr_members", "scribe", "rpf", "vinifera", "vinifera_even", "ferry"])
+@pytest.mark.parametrize("routing", STRUCTURED)
 def test_both_sides_of_a_partition_become_one_overlay_again(tmp_path: Path, routing: str, lasting: str) -> None:
     """What `recovery_limit` excuses ends fifteen rounds after the begin and after the end; events go on for longer."""
     data = {

@@ -46,10 +46,12 @@ class ViniferaLiveSpec:
         return load_scenario(Path("vinifera-live"), changes)
 
 
-_DOMAINS = "attributes: {a0: {min: 0, max: 1}, a1: {min: 0, max: 1}}"
 _SYSTEMS: Mapping[Routing, Sequence[str]] = {
     "vinifera": (),
-    "vinifera_even": (f"broker={{routing: vinifera_even, parameters: {{vinifera_even: {{{_DOMAINS}}}}}}}",),
+    "vinifera_even": (
+        "broker={routing: vinifera_even, parameters: {vinifera_even: "
+        "{attributes: {a0: {min: 0, max: 1}, a1: {min: 0, max: 1}}}}}",
+    ),
     "ferry": ("broker={routing: ferry, parameters: {ferry: {attributes: [a0, a1]}}}",),
 }
 """What each changes in the scenario."""

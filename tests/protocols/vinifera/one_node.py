@@ -6,10 +6,10 @@ from typing import Any
 
 from murmur_pubsub.machine import NodeContext, Received, Start, TimerFired
 from murmur_pubsub.places import RingPlace
+from routing.protocol import RoutingProtocol
 from routing.smallworld.messages import Beat, BeatAnswer, GossipJoinRequest, GossipPeer
 from routing.smallworld.ring import RING_SIZE
-from routing.vinifera.parameters import ViniferaParameters
-from routing.vinifera.router import Vinifera
+from routing.vinifera.router import VINIFERA, Vinifera
 from tests.protocols.one_node import sent
 
 CYCLE_US, TIMEOUT_US = 2_000_000, 500_000
@@ -17,14 +17,23 @@ ROUND, DEADLINE, RETRY, FLUSH = (TimerFired(("routing", name)) for name in ("rou
 TENTH = RING_SIZE // 10
 
 
-def node(*bootstrap: str, incarnation: int = 0, **chosen: Any) -> Vinifera:
-    """A node at the place 0 that has just started; without bootstrap peers it has founded the overlay."""
+def made(
+    declared: RoutingProtocol[Any], chosen: Mapping[str, Any], bootstrap: tuple[str, ...] = (), incarnation: int = 0
+) -> Vinifera:
+    """A node of that protocol at the place 0 that has just started; without bootstrap peers it has founded the
+    overlay."""
     place = RingPlace(
         0, base=4, digits=8, bootstrap=bootstrap, founds=not bootstrap, probe_us=CYCLE_US, probe_timeout_us=TIMEOUT_US
     )
-    router = Vinifera(NodeContext("n", 1, incarnation=incarnation, place=place), ViniferaParameters(**chosen))
+    router = declared.make(NodeContext("n", 1, incarnation=incarnation, place=place), declared.parameters(**chosen))
+    assert isinstance(router, Vinifera)
     router.handle(Start([]), 0)
     return router
+
+
+def node(*bootstrap: str, incarnation: int = 0, **chosen: Any) -> Vinifera:
+    """The same of Vinifera."""
+    return made(VINIFERA, chosen, bootstrap, incarnation)
 
 
 def fields(name: str, at: int, incarnation: int = 0) -> tuple[str, int, int, bytes, int, int]:

@@ -2,35 +2,30 @@
 
 import random
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter_parser import parse_filter
-from murmur_pubsub.machine import NodeContext, Start
-from murmur_pubsub.places import RingPlace
 from routing.smallworld.contacts import Alike, Contacts
 from routing.smallworld.friends_at_distances import FriendsAtDistances
 from routing.smallworld.messages import Beat, GossipPeer
 from routing.smallworld.ring import RING_SIZE
-from routing.vinifera.even import EvenParameters, EvenVinifera
+from routing.vinifera.even import VINIFERA_EVEN, EvenParameters
 from routing.vinifera.hashing import AttributeDomain
 from routing.vinifera.interests import OwnInterests, WholeInterests
+from routing.vinifera.router import Vinifera
+from tests.protocols.vinifera.one_node import made
 from tests.protocols.vinifera.test_overlay import Overlay
 
 PERCENT = {name: AttributeDomain(name, 0, 100) for name in ("x", "y", "z")}
 DOMAINS = {"x": {"min": 0, "max": 100}, "y": {"min": 0, "max": 100}}
 
 
-def node(rotations: int, **chosen: Any) -> EvenVinifera:
+def rotated(rotations: int) -> Vinifera:
     """A node that has just founded an overlay."""
-    place = RingPlace(0, base=4, digits=8, founds=True, probe_us=2_000_000, probe_timeout_us=500_000)
-    parameters = EvenParameters(attributes=DOMAINS, rotations=rotations, **chosen)
-    router = EvenVinifera(NodeContext("n", 1, place=place), parameters)
-    router.handle(Start([]), 0)
-    return router
+    return made(VINIFERA_EVEN, {"attributes": DOMAINS, "rotations": rotations})
 
 
 @pytest.mark.parametrize("rotations", [1, 2, 3, 7])
@@ -38,7 +33,7 @@ def test_a_node_has_asked_for_an_event_where_that_goes_if_and_only_if_it_wants_i
     rng = random.Random(rotations)
     for _ in range(20):
         low, high = sorted(rng.sample(range(101), 2))
-        router = node(rotations)
+        router = rotated(rotations)
         router.subscribe(parse_filter(f"x BETWEEN {low} AND {high}"))
         regions = router.own_regions()
         for number, x in enumerate([low, high, *rng.choices(range(101), k=20)]):
@@ -52,18 +47,18 @@ def test_a_node_has_asked_for_an_event_where_that_goes_if_and_only_if_it_wants_i
 
 
 def test_the_number_of_an_event_says_which_of_the_hashes_it_goes_by() -> None:
-    router, hashed = node(4), AttributeDomain("x", 0, 100).hash(70)
+    router, hashed = rotated(4), AttributeDomain("x", 0, 100).hash(70)
     places = [router.targets(Event(1, number, 0, {"x": 70})) for number in range(8)]
     assert places[:4] == places[4:]
     assert [place for ((_, place),) in places[:4]] == [
         (hashed + turn * RING_SIZE // 4) % RING_SIZE for turn in range(4)
     ]
     assert len({key for ((key, _),) in places[:4]}) == 4, "an event of one hash is no event of another"
-    assert places[0] == node(1).targets(Event(1, 0, 0, {"x": 70})), "the first is Vinifera's own"
+    assert places[0] == rotated(1).targets(Event(1, 0, 0, {"x": 70})), "the first is Vinifera's own"
 
 
 def test_what_is_installed_changes_with_what_is_wanted() -> None:
-    router = node(2)
+    router = rotated(2)
     wanted = parse_filter("x < 10")
     router.subscribe(wanted)
     assert len(router.own_regions()) == 2
