@@ -15,7 +15,6 @@ VIEW = 20
 SHUFFLE = 5
 CYCLE_US = 1_000_000
 _CYCLE_KEY = ("cyclon", "cycle")
-_NEXT_CYCLE = SetTimer(_CYCLE_KEY, CYCLE_US)
 
 
 @message(200)
@@ -33,9 +32,9 @@ class ShuffleReply(NamedTuple):
 
 
 class Cyclon(Machine):
-    """Node i of `nodes`; names are the numbers as text."""
+    """Node i of `nodes`; names are the numbers as text. `cycle_us`: how long a cycle is, if not a second."""
 
-    __slots__ = ("_names", "_rng", "_view")
+    __slots__ = ("_cycle_us", "_names", "_next_cycle", "_rng", "_view")
 
     message_types: tuple[type, ...] = (ShuffleRequest, ShuffleReply)
 
@@ -43,6 +42,8 @@ class Cyclon(Machine):
         nodes = context.parameters["nodes"]
         self._rng = context.random("cyclon")
         self._names: Sequence[str] = context.parameters["names"]
+        self._cycle_us: int = context.parameters.get("cycle_us", CYCLE_US)
+        self._next_cycle = SetTimer(_CYCLE_KEY, self._cycle_us)
         self._view = [int(self._rng.random() * nodes) for _ in range(VIEW)]
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
@@ -57,9 +58,9 @@ class Cyclon(Machine):
             return ()
         if isinstance(input, TimerFired):
             peer = self._names[self._view[int(self._rng.random() * VIEW)]]
-            return (Send(peer, ShuffleRequest(self._sample())), _NEXT_CYCLE)
+            return (Send(peer, ShuffleRequest(self._sample())), self._next_cycle)
         if isinstance(input, Start):
-            return (SetTimer(_CYCLE_KEY, int(self._rng.random() * CYCLE_US)),)
+            return (SetTimer(_CYCLE_KEY, int(self._rng.random() * self._cycle_us)),)
         raise TypeError(f"Cyclon takes no {input!r}")
 
     def check_invariants(self) -> None:
