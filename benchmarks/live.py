@@ -30,7 +30,7 @@ from murmuration.registry import BROKER_FACTORY, CLIENT_FACTORY
 
 PUBLISHERS = 8
 FILTERS = 200
-_PUBLICATIONS = 20_000
+PUBLICATIONS = 20_000
 _PARTS = {"matching": "bitset", "routing": "forwarding", "reliability": "best_effort"}
 RING_PARTS = {"matching": "bitset", "routing": "benchmarks.ring:RingRouting", "reliability": "best_effort"}
 PADRES = {1: 2_915, 3: 1_732}
@@ -69,7 +69,7 @@ def throughput(session: RaySession, brokers: int) -> tuple[object, ...]:
     links = [LinkPlan(f"b{number}", f"b{number + 1}", LinkSpec()) for number in range(brokers - 1)]
     scripts = {}
     for number in range(PUBLISHERS):
-        events = tuple((0, number, quote(rng)) for _ in range(_PUBLICATIONS))
+        events = tuple((0, number, quote(rng)) for _ in range(PUBLICATIONS))
         scripts[f"p{number}"] = Script(publications=events)
     filters = tuple(enumerate(quote_filters(FILTERS, rng)))
     scripts["s0"] = Script(subscriptions=filters)
@@ -81,7 +81,7 @@ def throughput(session: RaySession, brokers: int) -> tuple[object, ...]:
     _, rows = play(session, deployment)
     published = int((rows["kind"] == RowKind.PUBLISH).sum())
     delivered = int((rows["kind"] == RowKind.DELIVER).sum())
-    assert published == PUBLISHERS * _PUBLICATIONS
+    assert published == PUBLISHERS * PUBLICATIONS
     assert not (rows["kind"] == RowKind.DROP).any()
     per_s = published / seconds_between(rows, RowKind.PUBLISH, RowKind.DELIVER)
     return (
