@@ -34,7 +34,7 @@ class ShuffleReply(NamedTuple):
 class Cyclon(Machine):
     """Node i of `nodes`; names are the numbers as text. `cycle_us`: how long a cycle is, if not a second."""
 
-    __slots__ = ("_cycle_us", "_names", "_next_cycle", "_rng", "_view")
+    __slots__ = ("_names", "_next_cycle", "_rng", "_view")
 
     message_types: tuple[type, ...] = (ShuffleRequest, ShuffleReply)
 
@@ -42,8 +42,7 @@ class Cyclon(Machine):
         nodes = context.parameters["nodes"]
         self._rng = context.random("cyclon")
         self._names: Sequence[str] = context.parameters["names"]
-        self._cycle_us: int = context.parameters.get("cycle_us", CYCLE_US)
-        self._next_cycle = SetTimer(_CYCLE_KEY, self._cycle_us)
+        self._next_cycle = SetTimer(_CYCLE_KEY, context.parameters.get("cycle_us", CYCLE_US))
         self._view = [int(self._rng.random() * nodes) for _ in range(VIEW)]
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
@@ -60,7 +59,7 @@ class Cyclon(Machine):
             peer = self._names[self._view[int(self._rng.random() * VIEW)]]
             return (Send(peer, ShuffleRequest(self._sample())), self._next_cycle)
         if isinstance(input, Start):
-            return (SetTimer(_CYCLE_KEY, int(self._rng.random() * self._cycle_us)),)
+            return (SetTimer(_CYCLE_KEY, int(self._rng.random() * self._next_cycle.delay_us)),)
         raise TypeError(f"Cyclon takes no {input!r}")
 
     def check_invariants(self) -> None:

@@ -19,6 +19,7 @@ import random
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -33,6 +34,7 @@ from actors.ray_session import ray_session
 from benchmarks.live import PUBLICATIONS, PUBLISHERS, throughput
 from benchmarks.quotes import quote
 from benchmarks.table import print_table
+from tests.ports import free_port
 
 _IDLE_S = 5.0
 """A subscriber to which nothing has come for so long has got all that it will get."""
@@ -145,26 +147,9 @@ def take_nats(port: int, count: Call) -> None:
 # ------------------------------------------------------------------------------------------- ZeroMQ
 @contextmanager
 def zmq_proxy(port: int) -> Iterator[None]:
-    """ZeroMQ's own proxy between publishers, at the port, and subscribers, at the next one."""
-    process = multiprocessing.get_context("spawn").Process(target=_proxy, args=(port,))
-    process.start()
-    try:
-        _until_open(port)
+    """See `benchmarks.zmq_proxy`."""
+    with _serving(port, [sys.executable, "-m", "benchmarks.zmq_proxy", str(port)]):
         yield
-    finally:
-        process.terminate()
-        process.join()
-
-
-def _proxy(port: int) -> None:
-    zmq: Any = importlib.import_module("zmq")
-
-    context = zmq.Context()
-    publishers, subscribers = context.socket(zmq.XSUB), context.socket(zmq.XPUB)
-    for place, each in enumerate((publishers, subscribers)):
-        each.set_hwm(0)
-        each.bind(f"tcp://127.0.0.1:{port + place}")
-    zmq.proxy(publishers, subscribers)
 
 
 def publish_zmq(port: int, messages: Sequence[Message], begin: Call) -> None:
@@ -229,12 +214,6 @@ def _until_open(port: int) -> None:
             time.sleep(0.05)
 
 
-def _free_port() -> int:
-    with socket.socket() as asked:
-        asked.bind(("127.0.0.1", 0))
-        return int(asked.getsockname()[1])
-
-
 def _take(peer: Peer, port: int, taken: Any) -> None:
     """In a process of its own: how many have come, and when the last did, are in `taken`."""
 
@@ -249,7 +228,7 @@ def _publish(peer: Peer, port: int, number: int, ready: Any, began: Any) -> None
     """In a process of its own."""
     rng = random.Random(f"benchmark/throughput/{number}")
     quotes = [quote(rng) for _ in range(PUBLICATIONS)]
-    messages = [(f"{each['symbol']}", msgpack.packb((number, place, each))) for place, each in enumerate(quotes)]
+    messages = [(str(each["symbol"]), msgpack.packb((number, place, each))) for place, each in enumerate(quotes)]
 
     def begin() -> None:
         ready.wait()
@@ -260,7 +239,7 @@ def _publish(peer: Peer, port: int, number: int, ready: Any, began: Any) -> None
 
 def through(peer: Peer) -> tuple[str, ...]:
     """A row: the publications a second from the first to the last that came, and how many came."""
-    port = _free_port()
+    port = free_port()
     taken, began = _PROCESSES.Array("d", 2, lock=False), _PROCESSES.Array("d", PUBLISHERS, lock=False)
     ready = _PROCESSES.Barrier(PUBLISHERS)
     with peer.broker(port):

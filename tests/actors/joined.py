@@ -9,7 +9,6 @@ import importlib.util
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,7 @@ import psutil
 
 from murmur_pubsub.journal import RowKind
 from murmur_pubsub.journal_rows import read_segment
+from tests.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 PORT = 27391
@@ -81,7 +81,7 @@ class JoinedCluster:
         own = [f"--node-name=host{number}", f"--labels=ray.io/availability-zone={ZONES[number]}"]
         if number == 0:
             head = ["--head", f"--port={PORT}", f"--temp-dir={self._temporary}"]
-            jobs = ["--include-dashboard=true", f"--dashboard-port={_free_port()}"]
+            jobs = ["--include-dashboard=true", f"--dashboard-port={free_port()}"]
             own += [*head, *(jobs if HAS_JOBS else ["--include-dashboard=false"])]
             self.job_address = f"http://127.0.0.1:{jobs[1].partition('=')[2]}"
         else:
@@ -167,9 +167,3 @@ def has_published(*journals: Path) -> bool:
 def _segments(folders: Sequence[Path]) -> list[Path]:
     found = [path for folder in folders for path in folder.rglob("*.seg")]
     return [path for path in found if any(path.read_bytes()[:8])]  # one that is just being opened has no header yet
-
-
-def _free_port() -> int:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        return int(bound.getsockname()[1])

@@ -1,7 +1,6 @@
 """A Spark cluster on this host, started from the pyspark package as a user would: a master and workers."""
 
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -10,6 +9,8 @@ from pathlib import Path
 
 import psutil
 import pyspark
+
+from tests.ports import free_port
 
 _SPARK = Path(pyspark.__file__).parent
 _START_TIMEOUT_S = 120.0
@@ -20,7 +21,7 @@ class SparkCluster:
 
     def __init__(self, workers: int = 2, memory: str = "1g") -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="msp-", dir="/tmp"))
-        self._port = _free_port()
+        self._port = free_port()
         self.url = f"spark://127.0.0.1:{self._port}"
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         try:
@@ -57,9 +58,3 @@ class SparkCluster:
             for child in children:
                 if child.is_running():
                     child.kill()
-
-
-def _free_port() -> int:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        return int(bound.getsockname()[1])

@@ -267,8 +267,7 @@ def test_a_duplicate_is_covered_until_its_last_copy_is_removed() -> None:
 
 def test_many_equality_filters_take_memory_in_proportion() -> None:
     def bytes_for(count: int) -> int:
-        filters = [parse_filter(f"author = {number}") for number in range(count)]
-        index = MatchingIndex[int]()
+        filters, index = [parse_filter(f"author = {number}") for number in range(count)], MatchingIndex[int]()
         tracemalloc.start()
         try:
             for number, wanted in enumerate(filters):
@@ -278,7 +277,8 @@ def test_many_equality_filters_take_memory_in_proportion() -> None:
         finally:
             tracemalloc.stop()
 
-    assert bytes_for(8_000) < 8 * bytes_for(2_000)  # bit sets for each value would make it 16 times
+    least = min(bytes_for(8_000), bytes_for(8_000))  # what else allocates meanwhile is not the index's
+    assert least < 6 * bytes_for(2_000)  # bit sets for each value would make it 16 times
 
 
 def test_a_key_in_use_is_refused_and_an_unknown_one_too() -> None:
