@@ -84,6 +84,7 @@ class VirtualRuntime:
         self.deliveries = 0
         self.overdue: str | None = None
         self._restarts = 0
+        self._found_settling: VirtualNode | None = None
         self.now_us = 0
         self.processed = 0
         self._newest = self._depth = 0
@@ -212,7 +213,11 @@ class VirtualRuntime:
     @property
     def settling(self) -> bool:
         """Does a machine know of a subscription that is not in effect everywhere?"""
-        return any(node.says("settling") for node in self.nodes.values() if not node.down)
+        found = self._found_settling  # asked after each entry: mostly it is the same machine still
+        if found is None or found.down or not found.says("settling"):
+            up = (node for node in self.nodes.values() if not node.down)
+            found = self._found_settling = next((node for node in up if node.says("settling")), None)
+        return found is not None
 
     @property
     def next_us(self) -> int | None:

@@ -19,7 +19,7 @@ from murmur_pubsub.measure import Measure
 from murmur_pubsub.promise import GIVEN_UP, REFUSED, Promise, Survival
 from reliability.durable.client import RESUMED_ELSEWHERE, DurableClient
 from reliability.durable.holders import Holders
-from reliability.durable.hops import FIRST_US, Hops
+from reliability.durable.hops import FIRST_US, SAY_AFTER_US, Hops
 from reliability.durable.keeper import Keeper
 from reliability.durable.log import DurableLog
 from reliability.durable.messages import (
@@ -93,15 +93,16 @@ class Durable(Gryphon):
         self._broker_timers["durable"] = lambda: self._holders.repeat(self._now_us)
         self._broker_timers["lease"] = self._give_up
         self._broker_timers["hops"] = lambda: self._hops.repeat(self._now_us)
+        self._broker_timers["hops heard"] = self._hops.say
         self._broker_timers["release"] = lambda: self._holders.release(self._now_us)
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         self._now_us = now_us
         effects: list[Effect] = []
         if type(input) is Received and type(input.message) in self._answers:
-            is_new, effects = self._hops.take(input.source, input.message)
-            if is_new:
-                effects += self._on_post(input.message)  # type: ignore[arg-type]
+            message: Any = input.message
+            if self._hops.is_new(input.source, message.hop):
+                effects += self._on_post(message)
         else:
             if type(input) is LinkDown:
                 self._hops.link_down(input.peer)
@@ -169,7 +170,7 @@ class Durable(Gryphon):
         return [*self._answers[type(message)](self._name, message)]
 
     def _on_hop_heard(self, source: NodeName, message: HopHeard) -> Sequence[Effect]:
-        self._hops.heard(source, message.hop)
+        self._hops.heard(source, message)
         return ()
 
     def _and_later(self, effects: list[Effect]) -> list[Effect]:
@@ -183,8 +184,10 @@ class Durable(Gryphon):
                 effects += self._set_once("durable", self._holders.wait_us)
         if self._leased_us is not None and "lease" not in timers and self._log.record.keeps_any:
             effects += self._set_once("lease", self._leased_us)
-        if "hops" not in timers and self._hops:
+        if "hops" not in timers and self._hops.any_kept:
             effects += self._set_once("hops", FIRST_US)
+        if "hops heard" not in timers and self._hops.any_to_say:
+            effects += self._set_once("hops heard", SAY_AFTER_US)
         if effects and "sessions" not in timers and self.sessions.any_outstanding:
             effects += self._set_once("sessions", self._parameters.resend * 1_000)
         return effects

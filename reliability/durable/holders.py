@@ -4,7 +4,8 @@ Theory of operation. All that is kept here is soft. A client that comes says wha
 to every publishers' broker, again and again until each has recorded it. From then on the client is caught up pubend by
 pubend (`reliability.durable.catching_up`), and what it acknowledges is told to the publishers' brokers until they have
 heard of it. One timer repeats whatever was not answered: after the round trip that was estimated from answers, and
-less often while there are none.
+less often while there are none. A publishers' broker that does not answer is asked to record ever less often, until
+something is heard of it: of many brokers some are always away, and each client has something to say to each.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,6 +38,15 @@ SubendOf = Callable[[int], Subend | None]
 """Where the consolidated stream of a pubend is handed out here (None: not yet)."""
 
 
+class _Silent:
+    """A publishers' broker of which nothing was heard since it was asked so often, and when it is asked again."""
+
+    __slots__ = ("due_us", "often")
+
+    def __init__(self) -> None:
+        self.often = self.due_us = 0
+
+
 class Holders:
     """Those of one broker. `roots`: publishers' broker to the numbers of its pubends. `window`: see `Sessions`;
     `catch_up`: the most messages that are asked for at a time. `stirred`: there may be something to be answered that
@@ -64,6 +74,7 @@ class Holders:
         self._subend_of = subend_of
         self._post = post
         self._unanswered = 0
+        self._silent: dict[NodeName, _Silent] = {}
         self._lives: dict[NodeName, int] = {}
         self.beginning: dict[int, None] = {}
         """Pubends of which some holder here may begin with a revision: see `Holder.begins`."""
@@ -83,13 +94,12 @@ class Holders:
         holder.unlisted = dict.fromkeys(self._roots)
         holder.begins = {number: None for number, stream in holder.streams.items() if stream.live}
         self.beginning |= holder.begins
-        return self._enlist(holder, now_us)
+        return self._enlist(holder, holder.unlisted, now_us)
 
     def enlisted(self, message: Enlisted, now_us: int) -> list[Effect]:
         """A publishers' broker has recorded that."""
-        self._heard(message.asked, now_us)
         holder, begins = self.of.get(message.client), pairs(message.ticks)
-        root = self._root_of.get(next(iter(begins), -1))
+        root = self._heard(next(iter(begins), -1), message.asked, now_us)
         if holder is None or message.revision != holder.revision or message.asked < holder.since:
             return []
         if root not in holder.unlisted:
@@ -110,9 +120,9 @@ class Holders:
             effects.append(Send(holder.client, Recorded(holder.revision)))
         return [*effects, *self.go_on(holder, now_us)]
 
-    def _enlist(self, holder: Holder, now_us: int) -> list[Effect]:
+    def _enlist(self, holder: Holder, roots: Iterable[NodeName], now_us: int) -> list[Effect]:
         effects: list[Effect] = []
-        for root in holder.unlisted:
+        for root in roots:
             ticks = {each: holder.has[each] for each in self._roots[root] if each in holder.has}
             wants = list(holder.subscribers), list(holder.filters)
             asked = now_us // 1_000
@@ -123,7 +133,7 @@ class Holders:
     # ---------------------------------------------------------------------------------------------------- catching up
     def caught(self, message: CatchUpStep, now_us: int) -> list[Effect]:
         """A step of a catch-up stream has come."""
-        self._heard(message.asked, now_us)
+        self._heard(message.pubend, message.asked, now_us)
         holder = self.of.get(message.client)
         stream = None if holder is None else holder.streams.get(message.pubend)
         if holder is None or stream is None or stream.live:
@@ -186,6 +196,7 @@ class Holders:
 
     def root_began(self, root: NodeName, incarnation: int) -> bool:
         """That incarnation of a publishers' broker is there; True if it has to hear again what clients have."""
+        self._silent.pop(root, None)
         if incarnation <= self._lives.get(root, 0):
             return False
         self._lives[root] = incarnation
@@ -225,10 +236,10 @@ class Holders:
 
     def released(self, message: Released, now_us: int) -> list[Effect]:
         """A publishers' broker has heard that."""
-        self._heard(message.asked, now_us)
-        holder = self.of.get(message.client)
+        holder, ticks = self.of.get(message.client), pairs(message.ticks)
+        self._heard(next(iter(ticks), -1), message.asked, now_us)
         if holder is not None:
-            for number, tick in pairs(message.ticks).items():
+            for number, tick in ticks.items():
                 holder.heard[number] = max(tick, holder.heard.get(number, -1))
         return []
 
@@ -250,18 +261,30 @@ class Holders:
         self._unanswered += 1
         self.stirred = True
         effects: list[Effect] = []
+        asked: dict[NodeName, None] = {}
         for holder in self.of.values():
-            effects += self._enlist(holder, now_us)
+            due = [root for root in holder.unlisted if root not in self._silent or self._silent[root].due_us <= now_us]
+            effects += self._enlist(holder, due, now_us)
+            asked.update(dict.fromkeys(due))
             for number in holder.behind:
                 stream = holder.streams[number]
                 if stream.due_us <= now_us:
                     stream.put_off()
                     effects += self._take(holder, number, stream, now_us)
+        for root in asked:
+            silent = self._silent.setdefault(root, _Silent())
+            silent.often += 1
+            silent.due_us = now_us + doubled(self._round_trip.nrt_us, silent.often, self._round_trip.most_us)
         return [*effects, *self.release(now_us)]
 
-    def _heard(self, asked: int, now_us: int) -> None:
+    def _heard(self, pubend: int, asked: int, now_us: int) -> NodeName | None:
+        """The pubend's broker has answered; which is it?"""
         self._unanswered = 0
         self._round_trip.answered(asked, now_us)
+        root = self._root_of.get(pubend)
+        if root is not None:
+            self._silent.pop(root, None)
+        return root
 
     def check_invariants(self) -> None:
         for holder in self.of.values():

@@ -170,9 +170,9 @@ class Released(NamedTuple):
 
 @message(172)
 class HopHeard(NamedTuple):
-    """A broker to its neighbour: the message of that hop has come."""
+    """A broker to its neighbour: the messages of these hops have come. `hops`: [first, last, first, last, …]."""
 
-    hop: int
+    hops: list[int]
 
 
 @message(173)

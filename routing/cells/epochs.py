@@ -9,19 +9,25 @@ are in effect at that root, and from when on.
 
 A restarted root has lost its tables, and those that it is told again may be older than those it had announced. It
 therefore sends unfiltered down a branch until every broker behind it has published a table that names the root's
-present incarnation: such a table is no older than anything that was ever in effect.
+present incarnation: such a table is no older than anything that was ever in effect. It goes on so until it has
+announced those tables: before that, a broker on the way may take an older one for good enough.
 
 Of brokers that have joined since only those count that are known to have, where filters are announced and where they
 are applied; those that have departed want nothing.
 
 One announcement is on its way at a time (the direct neighbours answer it); changes gather meanwhile. So a thousand
-subscriptions make few epochs, and the run sees that they have not settled.
+subscriptions make few epochs, and the run sees that they have not settled. A table that is newer in what its broker has
+heard of roots alone makes none, but where this root's own incarnation is what was heard.
+
+An announcement says what is new since the one before. A broker that has not got that one takes no notice: whoever sends
+it what is new has a link to it that came up since, and sends everything when it hears over this link what is lacking.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from murmur_pubsub.machine import Effect, NodeName, Send
-from routing.cells.messages import EpochHeard, InEffect
+from routing.cells.messages import WHOLE, EpochHeard, InEffect
 from routing.cells.tables import FilterTables
 
 UNFILTERED = 1 << 62
@@ -29,12 +35,21 @@ UNFILTERED = 1 << 62
 _INCARNATION_BITS = 32
 
 
+@dataclass(slots=True)
+class Epoch:
+    """The last epoch that is known of a root: see `InEffect`; `tables` are all of them."""
+
+    number: int
+    tables: dict[NodeName, Sequence[int]]
+    marks: Sequence[int]
+
+
 class FilterEpochs:
     """The epochs of all roots as this broker knows them, and its own if it is one."""
 
     def __init__(self, me: NodeName, incarnation: int, tables: FilterTables) -> None:
         self.own = incarnation << _INCARNATION_BITS
-        self.known: dict[NodeName, InEffect] = {}
+        self.known: dict[NodeName, Epoch] = {}
         self._me = me
         self._tables = tables
         self._complete: dict[NodeName, int] = {}
@@ -42,7 +57,10 @@ class FilterEpochs:
         """Of a broker whose table is too old here: the roots whose last epoch is not complete for that, if not only so.
         Each other root need not be looked at when that table changes."""
         self._awaited: dict[NodeName, None] = {}
-        self._changed = False
+        self.is_due = False
+        """Is there something that has to be announced?"""
+        self._newer: dict[NodeName, None] | None = None
+        """The brokers whose tables are newer than what was announced last (None: perhaps all)."""
 
     @property
     def is_announcing(self) -> bool:
@@ -52,40 +70,55 @@ class FilterEpochs:
     @property
     def is_behind(self) -> bool:
         """Is there a root of whose last epoch some table has not come yet?"""
-        return any(self._complete.get(root, -1) < announced.epoch for root, announced in self.known.items())
+        return any(self._complete.get(root, -1) < known.number for root, known in self.known.items())
 
     def incarnation_of(self, root: NodeName) -> int:
         """The latest incarnation of the root that was heard of."""
         known = self.known.get(root)
-        return 0 if known is None else known.epoch >> _INCARNATION_BITS
+        return 0 if known is None else known.number >> _INCARNATION_BITS
 
     def filterable(self, root: NodeName, stamp: int) -> bool:
         """May this broker filter an event of the root with that stamp?"""
         return self._complete.get(root, -1) >= stamp
 
-    def table_changed(self, broker: NodeName) -> None:
-        """The broker's table is newer than before."""
-        self._changed = True
+    def table_changed(self, broker: NodeName, is_due: bool) -> None:
+        """The broker's table is newer than before; does that have to be announced?"""
+        self.is_due = self.is_due or is_due
+        if self._newer is not None:
+            self._newer[broker] = None
         for root in self._waiting.pop(broker, ()):
-            self._complete_if_known(root)
+            self._complete_if_known(root, self.known[root].tables)
 
     def members_changed(self) -> None:
         """Brokers have joined or departed, and their tables are applied from now on, or needed no more."""
-        self._changed = True
+        self.is_due = True
+        self._newer = None
         self._waiting.clear()
-        for root in self.known:
-            self._complete_if_known(root)
+        for root, known in self.known.items():
+            self._complete_if_known(root, known.tables)
 
     def announce(self, links: Iterable[NodeName], marks: list[int]) -> InEffect | None:
         """The announcement of a new epoch to send to all links, if one is due and none is on its way."""
-        if not self._changed or self._awaited:
+        if not self.is_due or self._awaited:
             return None
-        self._changed = False
+        self.is_due = False
         self._awaited = dict.fromkeys(links)
+        applied, since, known = self._tables.applied, WHOLE, self.known.get(self._me)
+        tables: dict[NodeName, Sequence[int]] = {**applied}
+        if known is not None and self._newer is not None:
+            tables = {broker: applied[broker] for broker in self._newer if broker in applied}
+            since = known.number
         self.own += 1
-        self.known[self._me] = InEffect(self._me, self.own, {**self._tables.applied}, marks)
+        self._newer = {}
+        announced = InEffect(self._me, self.own, since, tables, marks)
+        self._take(announced)
         self._complete[self._me] = self.own
-        return self.known[self._me]
+        return announced
+
+    def whole(self, root: NodeName) -> InEffect:
+        """The last epoch that is known of the root, for whom knows none."""
+        known = self.known[root]
+        return InEffect(root, known.number, WHOLE, dict(known.tables), list(known.marks))
 
     def answered(self, peer: NodeName) -> None:
         """The neighbour has heard the announcement, or its link is gone."""
@@ -94,28 +127,44 @@ class FilterEpochs:
     def learn(self, source: NodeName, announced: InEffect, links: Iterable[NodeName]) -> tuple[bool, list[Effect]]:
         """Take another root's announcement: whether it is news, and the effects that answer it and pass it on."""
         effects: list[Effect] = []
-        if source == announced.root:
+        root = announced.root
+        if source == root:
             effects.append(Send(source, EpochHeard(announced.epoch)))
-        known = self.known.get(announced.root)
-        if announced.root == self._me or (known is not None and known.epoch >= announced.epoch):
+        known = self.known.get(root)
+        before = WHOLE if known is None else known.number
+        if root == self._me or not announced.since <= before < announced.epoch:
             return False, effects
-        self.known[announced.root] = announced
-        self._complete_if_known(announced.root)
+        was_complete = self._complete.get(root, WHOLE) == before
+        self._take(announced)
+        self._complete_if_known(root, announced.tables if was_complete else self.known[root].tables)
         return True, [*effects, *(Send(peer, announced) for peer in links if peer != source)]
 
-    def _complete_if_known(self, root: NodeName) -> None:
-        announced = self.known[root]
+    def _take(self, announced: InEffect) -> None:
+        known = self.known.get(announced.root)
+        if known is None or announced.since == WHOLE:
+            self.known[announced.root] = Epoch(announced.epoch, dict(announced.tables), announced.marks)
+        else:
+            known.number, known.marks = announced.epoch, announced.marks
+            known.tables.update(announced.tables)
+
+    def _complete_if_known(self, root: NodeName, tables: Mapping[NodeName, Sequence[int]]) -> None:
+        """The root's last epoch is complete here, if of these tables none is lacking."""
+        number = self.known[root].number
         # What is complete stays so: versions held here only grow.
-        if self._complete.get(root) == announced.epoch:
+        if self._complete.get(root) == number:
             return
-        lacking = self._tables.first_lacking(announced.tables)
+        lacking = self._tables.first_lacking(tables)
         if lacking is None:
-            self._complete[root] = announced.epoch
+            self._complete[root] = number
         else:
             self._waiting.setdefault(lacking, {})[root] = None
 
     def check_invariants(self) -> None:
-        for root, announced in self.known.items():
-            assert self._complete.get(root, -1) <= announced.epoch
+        for root, known in self.known.items():
+            assert self._complete.get(root, -1) <= known.number
             is_waiting = any(root in roots for roots in self._waiting.values())
-            assert is_waiting or self._complete.get(root) == announced.epoch
+            assert is_waiting or self._complete.get(root) == known.number
+        announced = self.known.get(self._me)
+        if announced is not None and self._newer is not None:
+            applied = self._tables.applied
+            assert all(announced.tables.get(each) == applied[each] for each in applied if each not in self._newer)

@@ -10,6 +10,9 @@ from typing import Annotated, NamedTuple
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.message import Like, message
 
+WHOLE = -1
+"""Before all epochs."""
+
 
 @message(120, control=True)
 class TablesHeld(NamedTuple):
@@ -47,10 +50,12 @@ class TableChanged(NamedTuple):
 @message(123, control=True)
 class InEffect(NamedTuple):
     """A root's filter epoch: what it sends from now on is filtered by at least these versions of tables (broker to
-    [incarnation, version]). `marks`: what its reliability part wants subscribers to know of that moment."""
+    [incarnation, version]), and by those of the epoch `since` where that named others (`WHOLE`: these are all).
+    `marks`: what its reliability part wants subscribers to know of that moment."""
 
     root: str
     epoch: int
+    since: int
     tables: dict[str, Annotated[Sequence[int], Like((int, int))]]
     marks: list[int]
 

@@ -45,7 +45,7 @@ from routing.cells.cell_tree import Cell, CellTree
 from routing.cells.epochs import UNFILTERED, FilterEpochs
 from routing.cells.joining import Joining
 from routing.cells.link_states import LinkStates, Path
-from routing.cells.messages import EpochHeard, InEffect, LinksUp, Members, TableChanged, TablesHeld, WholeTable
+from routing.cells.messages import WHOLE, EpochHeard, InEffect, LinksUp, Members, TableChanged, TablesHeld, WholeTable
 from routing.cells.tables import NO_TABLE, FilterTables, Table
 from routing.protocol import NoParameters, Offer, RoutingProtocol, RunsOn
 from routing.router import Hop, StreamObserver, StreamRouter
@@ -73,6 +73,8 @@ class CellRouting(StreamRouter):
         self._links = self._link_states.links
         self._tables = FilterTables(self.tree)
         self._own = Table(self.incarnation)
+        self._wanted_since = 0
+        """The version of the own table since which its filters are what they are."""
         self._tables.replace(self.me, self._own, ())
         self._epochs = FilterEpochs(self.me, self.incarnation, self._tables)
         self._unsure: dict[Cell, None] = dict.fromkeys(self.tree.branches)  # for ever, unless this is a root
@@ -135,7 +137,7 @@ class CellRouting(StreamRouter):
             if peer not in self._links and self._joining.is_open(peer):
                 told = self._ways_changed(self._link_states.link_up(peer))
                 held = {broker: list(table.at) for broker, table in self._tables.tables.items()}
-                epochs = {root: known.epoch for root, known in self._epochs.known.items()}
+                epochs = {root: known.number for root, known in self._epochs.known.items()}
                 effects += [Send(peer, TablesHeld(held, epochs)), *told]
         return [] if self._joining.has_left else effects
 
@@ -158,7 +160,7 @@ class CellRouting(StreamRouter):
         for peer in [each for each in self._links if each not in self.tree.cell_of]:
             effects += self._close(peer)
         self._epochs.members_changed()
-        self._note_unsure()
+        self._note_unsure(*self.tree.branches)
         effects += [*self._open_links(), *self._announce()]
         return self._ways_changed(self._tree_changed(effects))
 
@@ -222,8 +224,8 @@ class CellRouting(StreamRouter):
 
     @property
     def version(self) -> int:
-        """The version of this broker's own table of filters."""
-        return self._own.version
+        """See `routing.router.StreamRouter`: what this broker has heard of roots since then is no matter of filters."""
+        return self._wanted_since
 
     @property
     def given_up(self) -> Mapping[Cell, None]:
@@ -285,6 +287,8 @@ class CellRouting(StreamRouter):
     # ------------------------------------------------------------------------------------------- tables
     def _change(self, added: list[Filter], removed: list[Filter]) -> Sequence[Effect]:
         self._tables.step(self.me, added, removed)
+        if added or removed:
+            self._wanted_since = self._own.version
         heard = dict(self._own.heard)
         return self._spread(TableChanged(self.me, *self._own.at, added, removed, heard), None)
 
@@ -304,6 +308,7 @@ class CellRouting(StreamRouter):
             return ()
         if broker == self.me:  # it was forgotten, and is there
             self._tables.skip_to(self.me, version + 1)
+            self._wanted_since = self._own.version  # roots have dropped its filters
             return self._spread(self._whole(self.me), None)
         ways_before = self._tables.given_up
         self._tables.replace(broker, Table(incarnation, version, {}, dict(heard), forgotten), filters)
@@ -331,29 +336,29 @@ class CellRouting(StreamRouter):
             if table.at > tuple(message.tables.get(broker, NO_TABLE)):
                 effects.append(Send(source, self._whole(broker)))
         for root, known in self._epochs.known.items():
-            if known.epoch > message.epochs.get(root, -1) and root != source:
-                effects.append(Send(source, known))
+            if known.number > message.epochs.get(root, WHOLE) and root != source:
+                effects.append(Send(source, self._epochs.whole(root)))
         return effects
 
     def _spread(self, message: TableChanged | WholeTable, source: NodeName | None) -> Sequence[Effect]:
-        self._epochs.table_changed(message.broker)
-        self._note_unsure_of(message.broker)
+        """Tell all others that a table is newer, and what follows from it here."""
+        branch = self.tree.branch_of.get(message.broker)
+        if branch is not None and branch not in self._unsure and self._may_lack_filters(message.broker):
+            self._note_unsure(branch)
+        same_filters = type(message) is TableChanged and not message.added and not message.removed
+        is_due = not same_filters or (branch in self._unsure and self.is_root and not self._is_unsure(branch))
+        self._epochs.table_changed(message.broker, is_due)
         effects: list[Effect] = [Send(peer, message) for peer in self._links if peer != source]
         return [*effects, *self._announce()]
 
-    def _note_unsure(self) -> None:
-        """Brokers have joined or departed: all branches are looked at."""
+    def _note_unsure(self, *branches: Cell) -> None:
+        """Those of the branches that are unsure are so until an epoch is announced by which they are sure."""
         if self.is_root:
-            self._unsure = {branch: None for branch in self.tree.branches if self._is_unsure(branch)}
-
-    def _note_unsure_of(self, broker: NodeName) -> None:
-        """Only this broker's table has changed: its branch is looked at if that makes it unsure, or perhaps sure."""
-        branch = self.tree.branch_of.get(broker)
-        if branch is None or not self.is_root:
-            return
-        was_unsure = branch in self._unsure
-        if self._may_lack_filters(broker) != was_unsure and (not was_unsure or not self._is_unsure(branch)):
-            self._unsure = {each: None for each in self.tree.branches if (each in self._unsure) != (each == branch)}
+            unsure = self._unsure
+            found = (
+                each for each in self.tree.branches if each in unsure or (each in branches and self._is_unsure(each))
+            )
+            self._unsure = dict.fromkeys(found)
 
     def _is_unsure(self, branch: Cell) -> bool:
         return any(map(self._may_lack_filters, self.tree.behind[branch]))
@@ -370,7 +375,8 @@ class CellRouting(StreamRouter):
         announced = self._epochs.announce(self._links, [] if self._observer is None else self._observer.marks())
         if announced is None:
             return ()
-        return [*self._observed(announced), *(Send(peer, announced) for peer in self._links)]
+        self._unsure = {branch: None for branch in self._unsure if self._is_unsure(branch)}
+        return [*self._observed(self.me), *(Send(peer, announced) for peer in self._links)]
 
     def _on_in_effect(self, source: NodeName, message: InEffect) -> Sequence[Effect]:
         if message.root not in self.tree.numbers:
@@ -382,12 +388,14 @@ class CellRouting(StreamRouter):
         if self._own.heard.get(message.root, 0) != incarnation:
             self._own.heard[message.root] = incarnation
             effects += self._change([], [])
-        return [*effects, *self._observed(message)]
+        return [*effects, *self._observed(message.root)]
 
-    def _observed(self, announced: InEffect) -> Sequence[Effect]:
-        if self._observer is None or announced.tables.get(self.me, (-1,))[0] != self.incarnation:
+    def _observed(self, root: NodeName) -> Sequence[Effect]:
+        known = self._epochs.known[root]
+        incarnation, version = known.tables.get(self.me, NO_TABLE)
+        if self._observer is None or incarnation != self.incarnation:
             return ()
-        return self._observer.on_in_effect(announced.root, announced.tables[self.me][1], announced.marks)
+        return self._observer.on_in_effect(root, version, known.marks)
 
     def fingerprint(self) -> Set[Fact]:
         ways = [len(self.way(branch, 0)) for branch in self.branches]
@@ -408,7 +416,10 @@ class CellRouting(StreamRouter):
         self._tables.check_invariants()
         self._epochs.check_invariants()
         if self.is_root:
-            assert list(self._unsure) == [branch for branch in self.tree.branches if self._is_unsure(branch)]
+            unsure = [branch for branch in self.tree.branches if self._is_unsure(branch)]
+            kept = [branch for branch in self.tree.branches if branch in self._unsure]
+            assert list(self._unsure) == kept
+            assert kept == unsure or (self._epochs.is_due and {*kept} > {*unsure})
 
 
 def _all_below(count: int, *numbers: int) -> bool:

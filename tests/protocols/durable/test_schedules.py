@@ -17,10 +17,10 @@ PAIR = "cells/durable"
 PARTS = {"routing": "cells", "reliability": "durable", "matching": "bitset"}
 FIRST = 950_000
 SHOWN_AFTER = {
-    "a seam between the streams": 4,
+    "a seam between the streams": 10,
     "released when it is handed over": 18,
     "a log that forgets whom a message is for": 884,
-    "nothing is asked for again": 4,
+    "nothing is asked for again": 10,
     "a client that begins anew": 1,
     "more is released than the client has": 4,
     "a lease that runs out too soon": 17,

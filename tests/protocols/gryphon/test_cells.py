@@ -9,8 +9,9 @@ from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.machine import Effect, LinkDown, LinkUp, NodeContext, Received, Send
 from murmur_pubsub.places import CellPlan
 from routing.cells.cell_tree import CellTree
+from routing.cells.epochs import UNFILTERED
 from routing.cells.link_states import LinkStates
-from routing.cells.messages import EpochHeard, InEffect, LinksUp, TableChanged, TablesHeld, WholeTable
+from routing.cells.messages import WHOLE, EpochHeard, InEffect, LinksUp, TableChanged, TablesHeld, WholeTable
 from routing.cells.router import CellRouting
 from routing.cells.tables import FilterTables, Table
 from routing.protocol import NoParameters
@@ -214,12 +215,104 @@ def test_best_effort_goes_by_the_whole_path_too() -> None:
 def test_a_broker_says_which_incarnation_of_a_root_it_has_heard_of() -> None:
     s = router("s", links=["m0"])
     assert s._epochs.incarnation_of("p") == 0
-    announced = InEffect("p", (3 << 32) + 1, {"s": [0, 0]}, [])
+    announced = InEffect("p", (3 << 32) + 1, WHOLE, {"s": [0, 0]}, [])
     effects = s.handle(Received("m0", announced), 0)
     assert s._epochs.incarnation_of("p") == 3
     changes = [each.message for each in effects if type(each) is Send and type(each.message) is TableChanged]
     assert [each.heard for each in changes] == [{"p": 3}]
     assert s.handle(Received("m0", announced), 0) == []
+
+
+def announced_by(effects: Sequence[Effect]) -> list[InEffect]:
+    """The announcements among the effects, each once."""
+    sent = [each.message for each in effects if type(each) is Send]
+    return list({each.epoch: each for each in sent if type(each) is InEffect}.values())
+
+
+def restarted_root() -> CellRouting:
+    """p in its second life, whose neighbours know of it; it has announced what m0 held of s: an old table."""
+    p = CellRouting(NodeContext("p", 1, {}, 1, TWO_BRANCHES), NoParameters())
+    for peer in ("m0", "m1"):
+        p.handle(LinkUp(peer, True), 0)
+    (first,) = announced_by(p.handle(Received("m0", WholeTable("s", 0, 0, [], {}, False)), 0))
+    assert dict(first.tables)["s"] == [0, 0]
+    for broker in ("m0", "m1", "t"):
+        p.handle(Received("m0", WholeTable(broker, 0, 0, [], {"p": 1}, False)), 0)
+    return p
+
+
+def test_a_restarted_root_filters_by_no_epoch_that_may_name_older_tables_than_its_former_life_did() -> None:
+    p, wanted = restarted_root(), parse_filter("x = 1")
+    before = p._epochs.own
+    p.handle(Received("m0", WholeTable("s", 0, 2, [wanted], {"p": 1}, False)), 0)
+    # m1 may hold the old table of s still, for which the announced epoch is complete there.
+    assert p._epochs.own == before
+    assert p.stamp("m") == UNFILTERED
+    p.handle(Received("m0", EpochHeard(before)), 0)
+    (second,) = announced_by(p.handle(Received("m1", EpochHeard(before)), 0))
+    assert dict(second.tables)["s"] == [0, 2]
+    assert p.stamp("m") == second.epoch
+    p.check_invariants()
+
+
+def test_what_a_broker_has_heard_of_roots_is_announced_where_it_makes_a_branch_sure_and_nowhere_else() -> None:
+    p = restarted_root()
+    before = p._epochs.own
+    for peer in ("m0", "m1"):
+        p.handle(Received(peer, EpochHeard(before)), 0)
+    after = p._epochs.own
+    assert after == before + 1, "the tables that had come meanwhile"
+    for peer in ("m0", "m1"):
+        assert announced_by(p.handle(Received(peer, EpochHeard(after)), 0)) == []
+    assert p.stamp("m") == UNFILTERED
+    (sure,) = announced_by(p.handle(Received("m0", TableChanged("s", 0, 1, [], [], {"p": 1})), 0))
+    assert (sure.since, dict(sure.tables), p.stamp("m")) == (after, {"s": [0, 1]}, sure.epoch)
+    for peer in ("m0", "m1"):
+        p.handle(Received(peer, EpochHeard(sure.epoch)), 0)
+    heard = TableChanged("s", 0, 2, [], [], {"p": 1, "q": 4})
+    assert announced_by(p.handle(Received("m0", heard), 0)) == []
+    (last,) = announced_by(p.handle(Received("m0", TableChanged("t", 0, 1, [parse_filter("x = 1")], [], {})), 0))
+    assert dict(last.tables) == {"s": [0, 2], "t": [0, 1]}
+    p.check_invariants()
+
+
+def test_an_announcement_says_what_is_new_and_who_lacks_the_one_before_takes_no_notice() -> None:
+    s = router("s", links=["m0"])
+    for broker in ("p", "t"):
+        s.handle(Received("m0", WholeTable(broker, 0, 0, [], {}, False)), 0)
+    first, second = InEffect("p", 1, WHOLE, {"t": [0, 0], "s": [0, 0]}, []), InEffect("p", 2, 1, {"t": [0, 1]}, [])
+    third = InEffect("p", 3, 2, {"p": [0, 7]}, [])
+    assert s.handle(Received("m0", second), 0) == []
+    assert "p" not in s._epochs.known
+    for announced in (first, third, second, first, second):
+        s.handle(Received("m0", announced), 0)
+    assert s._epochs.whole("p") == InEffect("p", 2, WHOLE, {"t": [0, 1], "s": [0, 0]}, [])
+    assert (s._epochs.filterable("p", 1), s._epochs.filterable("p", 2)) == (True, False)
+    s.handle(Received("m0", TableChanged("t", 0, 1, [], [], {})), 0)
+    assert s._epochs.filterable("p", 2)
+    s.handle(Received("m0", third), 0)
+    assert not s._epochs.filterable("p", 3)
+    s.handle(Received("m0", InEffect("p", 5, WHOLE, {"s": [0, 0]}, [])), 0)
+    assert s._epochs.filterable("p", 5)
+    assert s._epochs.whole("p").tables == {"s": [0, 0]}
+    s.check_invariants()
+
+
+def test_a_broker_that_was_cut_off_gets_all_of_the_epochs_that_it_missed() -> None:
+    bench = Bench()
+    for number in range(3):
+        bench.subscribe("t", 10 + number, f"x = {number}")
+        if number == 0:
+            for peer in ("m0", "m1"):
+                bench.unlink(peer, "s")
+    bench.link("m1", "s")
+    routers = [broker.router for broker in bench.brokers.values()]
+    known = [each._epochs.known["p"] for each in routers if isinstance(each, CellRouting)]
+    assert len(known) == 5
+    assert all(each == known[0] for each in known)
+    assert known[0].tables["t"] == [0, 3]
+    bench.subscribe("t", 20, "x = 9")
+    assert [each.tables["t"] for each in known] == [[0, 4]] * 5
 
 
 def test_a_root_announces_one_epoch_at_a_time() -> None:
@@ -248,7 +341,7 @@ def test_what_comes_from_a_broken_connection_is_ignored() -> None:
 def test_on_a_new_link_each_end_gets_what_it_lacks() -> None:
     m0 = router("m0", links=["p", "s"])
     m0.handle(Received("s", WholeTable("s", 0, 2, [parse_filter("x = 1")], {}, False)), 0)
-    m0.handle(Received("p", InEffect("p", 4, {}, [])), 0)
+    m0.handle(Received("p", InEffect("p", 4, WHOLE, {}, [])), 0)
     effects = m0.handle(Received("p", TablesHeld({"s": [0, 1], "m0": [0, 0]}, {})), 0)
     assert [type(each.message) for each in effects if type(each) is Send] == [WholeTable], "p knows its own epoch"
     effects = m0.handle(Received("s", TablesHeld({"s": [0, 2]}, {"p": 3})), 0)
