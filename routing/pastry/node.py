@@ -291,12 +291,13 @@ class Pastry:
         effects: list[Effect] = []
         wanted = {self.table.cell_of(peer.identifier) for peer in self._asked.values()}
         for each in known:
-            peer, name = PastryPeer(*each), each[0]
+            name, _, incarnation = each
             self._remembered.heard_of(name)
-            if name == self.me.name or name in self._asked or not self._quarantine.believes(peer, self._now_us):
+            current = self.peers.get(name)  # first, since nearly all are known
+            if (current is not None and current.incarnation >= incarnation) or name == self.me.name:
                 continue
-            current = self.peers.get(name)
-            if current is not None and current.incarnation >= peer.incarnation:
+            peer = PastryPeer(*each)
+            if name in self._asked or not self._quarantine.believes(peer, self._now_us):
                 continue
             cell = self.table.cell_of(peer.identifier)
             if (self.table.get(cell) is None and cell not in wanted) or self.leaves.wants(peer.identifier):
