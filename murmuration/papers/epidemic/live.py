@@ -1,20 +1,30 @@
-"""Epidemic recovery on 30 live dispatchers with kills and restarts, beside the same plan in virtual time.
+"""Epidemic recovery on 30 live dispatchers, beside the same plan in virtual time.
+
+Links lose events while dispatchers are killed and restarted; or links break while others take their places.
 
 The scenario is `epidemic-live`. The delivery rate is of everything that the judge requires, what the killed dispatchers
 missed included: the same for all algorithms.
 """
 
+import json
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from murmuration.deployment.build import build_overlay
+from murmuration.papers.epidemic.reconfiguration import reconfigurations
 from murmuration.papers.lab.judged_run import RUNTIMES, Runtime, play_judged
 from murmuration.papers.lab.results import PaperResult, ResultTable
 from murmuration.scenario.load import load_scenario
 from reliability.epidemic.parameters import ALGORITHMS, Algorithm
 
+_DEGREE, _DELAY_MS = 4, 2
+"""Those of the scenario."""
+_BREAKS_MS, _REPAIR_MS = range(1_000, 19_000, 250), 100
+"""A link breaks every 0.25 s, counted from the first publication, and another comes 0.1 s later."""
 _ALIKE = 0.02
 """Algorithms whose rates in virtual time are closer than this have no order to keep."""
 
@@ -55,6 +65,16 @@ def live_dispatchers(seed: int) -> list[LiveDispatchersSpec]:
     return [LiveDispatchersSpec(runtime, algorithm, seed) for runtime in RUNTIMES for algorithm in ALGORITHMS]
 
 
+def reconfigured_dispatchers(seed: int) -> list[LiveDispatchersSpec]:
+    """The same with links that break, of which each is made good before the next one breaks."""
+    loaded = load_scenario(Path("epidemic-live"))
+    edges = [(here, there) for here, there in build_overlay(loaded).edges]
+    rng = random.Random(f"{seed}/reconfiguration")
+    faults = reconfigurations(edges, _DEGREE, _BREAKS_MS, _REPAIR_MS, _DELAY_MS, rng)
+    changes = (f"links={{delay: {_DELAY_MS} ms}}", f"faults={json.dumps(faults)}")
+    return [LiveDispatchersSpec(each.runtime, each.algorithm, seed, changes) for each in live_dispatchers(seed)]
+
+
 def measure_live_dispatchers(spec: LiveDispatchersSpec, address: str | None = None) -> LiveDispatchers:
     """Play it and judge it."""
     changes = [f"runtime={spec.runtime}", f"broker.parameters.epidemic.algorithm={spec.algorithm}", f"seed={spec.seed}"]
@@ -67,25 +87,36 @@ def measure_live_dispatchers(spec: LiveDispatchersSpec, address: str | None = No
 
 
 def add_live_dispatchers(result: PaperResult, runs: Mapping[LiveDispatchersSpec, LiveDispatchers]) -> None:
-    """The table, and the criteria: live runs beside those in virtual time."""
-    by = {(spec.runtime, spec.algorithm): each for spec, each in runs.items()}
-    rows: list[Sequence[str | int | float]] = [
-        (
-            algorithm, f"{by['ray', algorithm].rate:.3f}", f"{by['virtual', algorithm].rate:.3f}",
-            f"{by['ray', algorithm].required:,}",
-            f"{by['ray', algorithm].duplicate} / {by['ray', algorithm].spurious}",
-            by["ray", algorithm].faults_took_effect,
-            f"{by['ray', algorithm].lag_ms:,.0f}",
+    """The tables, and the criteria: live runs beside those in virtual time."""
+    kills = "loss 0.1, three kills and restarts"
+    breaks = "a link breaks every 0.25 s, another joins the halves 0.1 s later"
+    for name, with_, changed in (("live", kills, False), ("live_reconfiguration", breaks, True)):
+        by = {(spec.runtime, spec.algorithm): each for spec, each in runs.items() if bool(spec.changes) == changed}
+        rows: list[Sequence[str | int | float]] = [
+            (
+                algorithm, f"{by['ray', algorithm].rate:.3f}", f"{by['virtual', algorithm].rate:.3f}",
+                f"{by['ray', algorithm].required:,}",
+                f"{by['ray', algorithm].duplicate} / {by['ray', algorithm].spurious}",
+                by["ray", algorithm].faults_took_effect,
+                f"{by['ray', algorithm].lag_ms:,.0f}",
+            )
+            for algorithm in sorted(ALGORITHMS, key=lambda each: by["virtual", each].rate)
+        ]  # fmt: skip
+        columns = (
+            "algorithm",
+            "live",
+            "virtual",
+            "required",
+            "duplicate / spurious",
+            "faults in effect",
+            "worst lag ms",
         )
-        for algorithm in sorted(ALGORITHMS, key=lambda each: by["virtual", each].rate)
-    ]  # fmt: skip
-    columns = ("algorithm", "live", "virtual", "required", "duplicate / spurious", "faults in effect", "worst lag ms")
-    title = "30 dispatchers as actors, loss 0.1, three kills and restarts: delivery rate"
-    result.tables.append(ResultTable("live", title, columns, rows))
-    judge_live_dispatchers(result, by)
+        title = f"30 dispatchers as actors, {with_}: delivery rate"
+        result.tables.append(ResultTable(name, title, columns, rows))
+        judge_live_dispatchers(result, by, "live, links that break" if changed else "live")
 
 
-def judge_live_dispatchers(result: PaperResult, by: LiveRates) -> None:
+def judge_live_dispatchers(result: PaperResult, by: LiveRates, name: str = "live") -> None:
     """Live runs have to show what those in virtual time show."""
     pairs = [
         sorted(pair, key=lambda each: by["virtual", each].rate)
@@ -96,7 +127,8 @@ def judge_live_dispatchers(result: PaperResult, by: LiveRates) -> None:
     ranked = sorted(ALGORITHMS, key=lambda each: by["ray", each].rate)
     wrong = sum(each.duplicate + each.spurious for each in by.values())
     result.judge(
-        "live: order of the algorithms", "as in virtual time", " < ".join(ranked), kept == len(pairs) > 0,
+        f"{name}: order of the algorithms", "as in virtual time", " < ".join(ranked), kept == len(pairs) > 0,
         f"{kept} of {len(pairs)} pairs that are more than {_ALIKE} apart in virtual time",
     )  # fmt: skip
-    result.judge("live and virtual: duplicate and spurious deliveries", "0", wrong, wrong == 0, f"in {len(by)} runs")
+    where = "live and virtual" if name == "live" else f"{name}, and virtual"
+    result.judge(f"{where}: duplicate and spurious deliveries", "0", wrong, wrong == 0, f"in {len(by)} runs")

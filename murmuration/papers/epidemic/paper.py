@@ -18,6 +18,7 @@ from murmuration.papers.epidemic.live import (
     add_live_dispatchers,
     live_dispatchers,
     measure_live_dispatchers,
+    reconfigured_dispatchers,
 )
 from murmuration.papers.epidemic.plan import AT_LOW_LOSS, Chart, EpidemicPlan
 from murmuration.papers.epidemic.run import EpidemicMeasures, EpidemicSpec, measure_dispatchers
@@ -56,9 +57,8 @@ class EpidemicPaper:
         """Measure everything; the full size takes at least five seeds."""
         plan = EpidemicPlan.quick(seeds) if quick else EpidemicPlan.full(seeds)
         found = runs.spread(measure_dispatchers, plan.specs(), lambda _: EpidemicMeasures)
-        live = (
-            {} if quick else runs.one_by_one(measure_live_dispatchers, live_dispatchers(1), lambda _: LiveDispatchers)
-        )
+        lived = [] if quick else [*live_dispatchers(1), *reconfigured_dispatchers(1)]
+        live = runs.one_by_one(measure_live_dispatchers, lived, lambda _: LiveDispatchers)
         result = PaperResult(scaled_down=quick)
         drawn = {chart.name: curves(plan, chart, found) for chart in plan.charts}
         overhead = plots.gossip_against(plan.charts, drawn, runs.folder)

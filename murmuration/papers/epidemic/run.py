@@ -26,6 +26,7 @@ from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.links import Delay, LinkSpec
 from murmur_pubsub.machine import NodeName
 from murmur_virtual.virtual_node import CONTROL_MESSAGE
+from murmuration.papers.epidemic.reconfiguration import joining_edge
 from murmuration.papers.lab.measured_network import MeasuredNetwork
 from murmuration.papers.lab.oracle import EventFate
 from murmuration.papers.lab.process_meter import ProcessMeter
@@ -148,7 +149,7 @@ class DispatcherNetwork(MeasuredNetwork):
         beside = LinkSpec(delay=_DELAY, loss=spec.loss if spec.lossy_replies else 0.0, ordered=False)
         super().__init__(overlay.brokers, spec.seed, folder, beside, own_count=False, detection=_NOTICED)
         self._rng = random.Random(f"{spec.seed}/epidemic workload")
-        self._edges = [tuple(edge) for edge in overlay.edges]
+        self._edges = [(here, there) for here, there in overlay.edges]
         self._link = LinkSpec(delay=_DELAY, loss=spec.loss)
         self._breaks = 0
         for name in self.names:
@@ -254,19 +255,9 @@ class DispatcherNetwork(MeasuredNetwork):
         runtime.call_at(runtime.now_us + every_us, break_one)
 
     def _join(self, first: NodeName, second: NodeName, rng: random.Random) -> None:
-        """A link between any two dispatchers of the two halves that have fewer links than the degree."""
-        neighbours: dict[NodeName, list[NodeName]] = {name: [] for name in self.names}
-        for here, there in self._edges:
-            neighbours[here].append(there)
-            neighbours[there].append(here)
-        chosen = []
-        for start in (first, second):
-            half = [start]
-            for name in half:
-                half += [peer for peer in neighbours[name] if peer not in half]
-            chosen.append(rng.choice([name for name in half if len(neighbours[name]) < self.spec.degree]))
-        self._edges.append((chosen[0], chosen[1]))
-        self.runtime.connect(LinkPlan(chosen[0], chosen[1], self._link))
+        joined = joining_edge(self.names, self._edges, (first, second), self.spec.degree, rng)
+        self._edges.append(joined)
+        self.runtime.connect(LinkPlan(*joined, self._link))
 
 
 def measure_dispatchers(spec: EpidemicSpec) -> EpidemicMeasures:

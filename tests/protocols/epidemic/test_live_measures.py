@@ -1,5 +1,7 @@
 """The live part of the epidemic paper, in virtual time: what is counted, and what its criteria find."""
 
+import random
+from collections import Counter
 from collections.abc import Mapping
 from typing import get_args
 
@@ -11,6 +13,7 @@ from murmuration.papers.epidemic.live import (
     judge_live_dispatchers,
     measure_live_dispatchers,
 )
+from murmuration.papers.epidemic.reconfiguration import reconfigurations
 from murmuration.papers.lab.judged_run import Runtime
 from murmuration.papers.lab.results import PaperResult
 from reliability.epidemic.parameters import ALGORITHMS, Algorithm
@@ -37,6 +40,24 @@ def test_the_order_is_kept_unless_algorithms_that_are_apart_change_places() -> N
     assert judged(by) == [True, True], "these are alike"
     by["ray", "none"] = outcome("ray", "none", 5, duplicate=1)
     assert judged(by) == [False, False]
+
+
+def test_each_link_that_breaks_is_made_good_before_the_next_by_one_that_leaves_a_tree_of_the_degree() -> None:
+    edges = [(f"b{(number - 1) // 3}", f"b{number}") for number in range(1, 30)]
+    faults = reconfigurations(edges, 4, range(1_000, 9_000, 250), 100, 2, random.Random(1))
+    there = {frozenset(edge) for edge in edges}
+    for broken, joined in zip(faults[::2], faults[1::2], strict=True):
+        assert int(joined["at"].split()[0]) - int(broken["at"].split()[0]) == 100
+        there.remove(frozenset(broken["disconnect"]))
+        there.add(frozenset(joined["connect"]))
+        links = Counter(name for edge in there for name in edge)
+        assert len(there) == 29
+        assert max(links.values()) <= 4
+        reached = ["b0"]
+        for name in reached:
+            reached += [peer for edge in there if name in edge for peer in edge if peer not in reached]
+        assert len(reached) == 30
+    assert there != {frozenset(edge) for edge in edges}
 
 
 @pytest.mark.spark
