@@ -82,7 +82,7 @@ def throughput(seen: FailureRun, folder: Path) -> Path:
                 linewidth=3 - place,
             )  # fmt: skip
         axes.set(xlabel="time (s)", ylabel="deliveries in each second", title=title)
-        axes.legend(frameon=False, loc="lower right")
+        axes.legend(frameon=False, loc="lower center", ncols=3)
     _leave_room(behind)
     for axes in (behind, untouched):
         _mark(axes, seen.faults, words=axes is behind)

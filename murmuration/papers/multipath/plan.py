@@ -43,6 +43,10 @@ RESULT_TYPES: dict[str, Any] = {
     "run": MultipathMeasures, "overload": OverloadMeasures, "moves": MovesMeasures, "covering": CoveringSize,
     "filled": CoveringSize, "cost": list[ForwardingCost],
 }  # fmt: skip
+_OVERLOADED: tuple[tuple[str, int, tuple[int, ...]], ...] = (
+    ("DT1", 120, (5, 20, 35)), ("DT2", 120, (35,)), ("DT3", 250, (35,)),
+)  # fmt: skip
+"""Datasets, brokers and fanouts of Figure 13 (a, b)."""
 _COST_POINTS: tuple[ForwardingPoint, ...] = (("DT1", 120, 35), ("DT2", 120, 35), ("DT3", 250, 35))
 
 
@@ -100,7 +104,7 @@ class MultipathPlan:
             [replace(c1, dataset=each, strategy=strategy) for each in ("DT1", "DT2") for strategy in STRATEGIES],
             [
                 replace(saturated, dataset=dataset, brokers=brokers, strategy=strategy, fanout=fanout)
-                for dataset, brokers, fanouts in (("DT1", 120, (5, 20, 35)), ("DT2", 120, (35,)), ("DT3", 250, (35,)))
+                for dataset, brokers, fanouts in _OVERLOADED
                 for strategies, chosen in ((without, (35,)), (with_links, fanouts))
                 for strategy in strategies
                 for fanout in chosen
@@ -165,7 +169,12 @@ _WITHOUT_LIMIT: tuple[Strategy, ...] = ("S0", "S1", "S2")
 
 
 def _processing(seed: int) -> list[OverloadSpec]:
-    return [replace(_SHORT_OF_TIME, strategy=strategy, seed=seed) for strategy in _WITHOUT_LIMIT]
+    return [
+        replace(_SHORT_OF_TIME, dataset=dataset, brokers=brokers, strategy=strategy, fanout=fanout, seed=seed)
+        for dataset, brokers, fanouts in _OVERLOADED
+        for strategy in _WITHOUT_LIMIT
+        for fanout in (fanouts if strategy != "S0" else (35,))
+    ]
 
 
 def _facebook_processing(seed: int) -> list[OverloadSpec]:
