@@ -296,8 +296,7 @@ class Pastry:
             current = self.peers.get(name)  # first, since nearly all are known
             if (current is not None and current.incarnation >= incarnation) or name == self.me.name:
                 continue
-            peer = PastryPeer(*each)
-            if name in self._asked or not self._quarantine.believes(peer, self._now_us):
+            if name in self._asked or not self._quarantine.believes(peer := PastryPeer(*each), self._now_us):
                 continue
             cell = self.table.cell_of(peer.identifier)
             if (self.table.get(cell) is None and cell not in wanted) or self.leaves.wants(peer.identifier):

@@ -68,7 +68,7 @@ def live_dispatchers(seed: int) -> list[LiveDispatchersSpec]:
 def reconfigured_dispatchers(seed: int) -> list[LiveDispatchersSpec]:
     """The same with links that break, of which each is made good before the next one breaks."""
     loaded = load_scenario(Path("epidemic-live"))
-    edges = [(here, there) for here, there in build_overlay(loaded).edges]
+    edges = build_overlay(loaded).edges
     rng = random.Random(f"{seed}/reconfiguration")
     faults = reconfigurations(edges, _DEGREE, _BREAKS_MS, _REPAIR_MS, _DELAY_MS, rng)
     changes = (f"links={{delay: {_DELAY_MS} ms}}", f"faults={json.dumps(faults)}")
@@ -103,14 +103,8 @@ def add_live_dispatchers(result: PaperResult, runs: Mapping[LiveDispatchersSpec,
             for algorithm in sorted(ALGORITHMS, key=lambda each: by["virtual", each].rate)
         ]  # fmt: skip
         columns = (
-            "algorithm",
-            "live",
-            "virtual",
-            "required",
-            "duplicate / spurious",
-            "faults in effect",
-            "worst lag ms",
-        )
+            "algorithm", "live", "virtual", "required", "duplicate / spurious", "faults in effect", "worst lag ms"
+        )  # fmt: skip
         title = f"30 dispatchers as actors, {with_}: delivery rate"
         result.tables.append(ResultTable(name, title, columns, rows))
         judge_live_dispatchers(result, by, "live, links that break" if changed else "live")
