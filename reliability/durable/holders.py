@@ -38,15 +38,6 @@ SubendOf = Callable[[int], Subend | None]
 """Where the consolidated stream of a pubend is handed out here (None: not yet)."""
 
 
-class _Silent:
-    """A publishers' broker of which nothing was heard since it was asked so often, and when it is asked again."""
-
-    __slots__ = ("due_us", "often")
-
-    def __init__(self) -> None:
-        self.often = self.due_us = 0
-
-
 class Holders:
     """Those of one broker. `roots`: publishers' broker to the numbers of its pubends. `window`: see `Sessions`;
     `catch_up`: the most messages that are asked for at a time. `stirred`: there may be something to be answered that
@@ -74,7 +65,8 @@ class Holders:
         self._subend_of = subend_of
         self._post = post
         self._unanswered = 0
-        self._silent: dict[NodeName, _Silent] = {}
+        self._silent: dict[NodeName, tuple[int, int]] = {}
+        """Publishers' broker to how often it was asked since something was heard of it, and when it is asked again."""
         self._lives: dict[NodeName, int] = {}
         self.beginning: dict[int, None] = {}
         """Pubends of which some holder here may begin with a revision: see `Holder.begins`."""
@@ -263,7 +255,7 @@ class Holders:
         effects: list[Effect] = []
         asked: dict[NodeName, None] = {}
         for holder in self.of.values():
-            due = [root for root in holder.unlisted if root not in self._silent or self._silent[root].due_us <= now_us]
+            due = [root for root in holder.unlisted if self._silent.get(root, (0, 0))[1] <= now_us]
             effects += self._enlist(holder, due, now_us)
             asked.update(dict.fromkeys(due))
             for number in holder.behind:
@@ -272,9 +264,8 @@ class Holders:
                     stream.put_off()
                     effects += self._take(holder, number, stream, now_us)
         for root in asked:
-            silent = self._silent.setdefault(root, _Silent())
-            silent.often += 1
-            silent.due_us = now_us + doubled(self._round_trip.nrt_us, silent.often, self._round_trip.most_us)
+            often = self._silent.get(root, (0, 0))[0] + 1
+            self._silent[root] = often, now_us + doubled(self._round_trip.nrt_us, often, self._round_trip.most_us)
         return [*effects, *self.release(now_us)]
 
     def _heard(self, pubend: int, asked: int, now_us: int) -> NodeName | None:

@@ -70,9 +70,8 @@ class Hops:
 
     def say(self) -> list[Effect]:
         """Tell neighbours what has come from them."""
-        said = [Send(peer, HopHeard([each for span in came for each in span])) for peer, came in self._to_say.items()]
-        self._to_say.clear()
-        return [*said]
+        to_say, self._to_say = self._to_say, {}
+        return [Send(peer, HopHeard([each for span in came for each in span])) for peer, came in to_say.items()]
 
     def heard(self, peer: NodeName, message: HopHeard) -> None:
         """The neighbour has heard those."""

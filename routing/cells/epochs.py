@@ -59,8 +59,8 @@ class FilterEpochs:
         self._awaited: dict[NodeName, None] = {}
         self.is_due = False
         """Is there something that has to be announced?"""
-        self._newer: dict[NodeName, None] | None = None
-        """The brokers whose tables are newer than what was announced last (None: perhaps all)."""
+        self._is_whole_due = True
+        """Is all of it, since nothing was announced yet, or brokers have joined or departed?"""
 
     @property
     def is_announcing(self) -> bool:
@@ -84,15 +84,12 @@ class FilterEpochs:
     def table_changed(self, broker: NodeName, is_due: bool) -> None:
         """The broker's table is newer than before; does that have to be announced?"""
         self.is_due = self.is_due or is_due
-        if self._newer is not None:
-            self._newer[broker] = None
         for root in self._waiting.pop(broker, ()):
             self._complete_if_known(root, self.known[root].tables)
 
     def members_changed(self) -> None:
         """Brokers have joined or departed, and their tables are applied from now on, or needed no more."""
-        self.is_due = True
-        self._newer = None
+        self.is_due = self._is_whole_due = True
         self._waiting.clear()
         for root, known in self.known.items():
             self._complete_if_known(root, known.tables)
@@ -101,16 +98,13 @@ class FilterEpochs:
         """The announcement of a new epoch to send to all links, if one is due and none is on its way."""
         if not self.is_due or self._awaited:
             return None
-        self.is_due = False
         self._awaited = dict.fromkeys(links)
-        applied, since, known = self._tables.applied, WHOLE, self.known.get(self._me)
-        tables: dict[NodeName, Sequence[int]] = {**applied}
-        if known is not None and self._newer is not None:
-            tables = {broker: applied[broker] for broker in self._newer if broker in applied}
-            since = known.number
+        applied = self._tables.applied
+        known = Epoch(WHOLE, {}, ()) if self._is_whole_due else self.known[self._me]
+        self.is_due = self._is_whole_due = False
         self.own += 1
-        self._newer = {}
-        announced = InEffect(self._me, self.own, since, tables, marks)
+        newer = [broker for broker, at in applied.items() if known.tables.get(broker) != at]
+        announced = InEffect(self._me, self.own, known.number, {broker: applied[broker] for broker in newer}, marks)
         self._take(announced)
         self._complete[self._me] = self.own
         return announced
@@ -164,7 +158,3 @@ class FilterEpochs:
             assert self._complete.get(root, -1) <= known.number
             is_waiting = any(root in roots for roots in self._waiting.values())
             assert is_waiting or self._complete.get(root) == known.number
-        announced = self.known.get(self._me)
-        if announced is not None and self._newer is not None:
-            applied = self._tables.applied
-            assert all(announced.tables.get(each) == applied[each] for each in applied if each not in self._newer)

@@ -160,7 +160,7 @@ class CellRouting(StreamRouter):
         for peer in [each for each in self._links if each not in self.tree.cell_of]:
             effects += self._close(peer)
         self._epochs.members_changed()
-        self._note_unsure(*self.tree.branches)
+        self._note_unsure()
         effects += [*self._open_links(), *self._announce()]
         return self._ways_changed(self._tree_changed(effects))
 
@@ -344,21 +344,18 @@ class CellRouting(StreamRouter):
         """Tell all others that a table is newer, and what follows from it here."""
         branch = self.tree.branch_of.get(message.broker)
         if branch is not None and branch not in self._unsure and self._may_lack_filters(message.broker):
-            self._note_unsure(branch)
+            self._note_unsure()
         same_filters = type(message) is TableChanged and not message.added and not message.removed
         is_due = not same_filters or (branch in self._unsure and self.is_root and not self._is_unsure(branch))
         self._epochs.table_changed(message.broker, is_due)
         effects: list[Effect] = [Send(peer, message) for peer in self._links if peer != source]
         return [*effects, *self._announce()]
 
-    def _note_unsure(self, *branches: Cell) -> None:
-        """Those of the branches that are unsure are so until an epoch is announced by which they are sure."""
+    def _note_unsure(self) -> None:
+        """A branch that is unsure is so until an epoch is announced by which it is sure."""
         if self.is_root:
             unsure = self._unsure
-            found = (
-                each for each in self.tree.branches if each in unsure or (each in branches and self._is_unsure(each))
-            )
-            self._unsure = dict.fromkeys(found)
+            self._unsure = {each: None for each in self.tree.branches if each in unsure or self._is_unsure(each)}
 
     def _is_unsure(self, branch: Cell) -> bool:
         return any(map(self._may_lack_filters, self.tree.behind[branch]))

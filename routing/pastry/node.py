@@ -290,13 +290,13 @@ class Pastry:
         """Ask those that would be of use whether they are there."""
         effects: list[Effect] = []
         wanted = {self.table.cell_of(peer.identifier) for peer in self._asked.values()}
-        for each in known:
-            name, _, incarnation = each
+        for name, identifier, incarnation in known:
             self._remembered.heard_of(name)
             current = self.peers.get(name)  # first, since nearly all are known
             if (current is not None and current.incarnation >= incarnation) or name == self.me.name:
                 continue
-            if name in self._asked or not self._quarantine.believes(peer := PastryPeer(*each), self._now_us):
+            peer = PastryPeer(name, identifier, incarnation)
+            if name in self._asked or not self._quarantine.believes(peer, self._now_us):
                 continue
             cell = self.table.cell_of(peer.identifier)
             if (self.table.get(cell) is None and cell not in wanted) or self.leaves.wants(peer.identifier):

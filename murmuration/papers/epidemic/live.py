@@ -21,8 +21,8 @@ from murmuration.papers.lab.results import PaperResult, ResultTable
 from murmuration.scenario.load import load_scenario
 from reliability.epidemic.parameters import ALGORITHMS, Algorithm
 
-_DEGREE, _DELAY_MS = 4, 2
-"""Those of the scenario."""
+_DELAY_MS = 2
+"""Of a link, as in the scenario."""
 _BREAKS_MS, _REPAIR_MS = range(1_000, 19_000, 250), 100
 """A link breaks every 0.25 s, counted from the first publication, and another comes 0.1 s later."""
 _ALIKE = 0.02
@@ -68,9 +68,9 @@ def live_dispatchers(seed: int) -> list[LiveDispatchersSpec]:
 def reconfigured_dispatchers(seed: int) -> list[LiveDispatchersSpec]:
     """The same with links that break, of which each is made good before the next one breaks."""
     loaded = load_scenario(Path("epidemic-live"))
-    edges = build_overlay(loaded).edges
     rng = random.Random(f"{seed}/reconfiguration")
-    faults = reconfigurations(edges, _DEGREE, _BREAKS_MS, _REPAIR_MS, _DELAY_MS, rng)
+    edges, degree = build_overlay(loaded).edges, loaded.data["overlay"]["degree"]
+    faults = reconfigurations(edges, degree, _BREAKS_MS, _REPAIR_MS, _DELAY_MS, rng)
     changes = (f"links={{delay: {_DELAY_MS} ms}}", f"faults={json.dumps(faults)}")
     return [LiveDispatchersSpec(each.runtime, each.algorithm, seed, changes) for each in live_dispatchers(seed)]
 

@@ -149,7 +149,7 @@ class DispatcherNetwork(MeasuredNetwork):
         beside = LinkSpec(delay=_DELAY, loss=spec.loss if spec.lossy_replies else 0.0, ordered=False)
         super().__init__(overlay.brokers, spec.seed, folder, beside, own_count=False, detection=_NOTICED)
         self._rng = random.Random(f"{spec.seed}/epidemic workload")
-        self._edges = [(here, there) for here, there in overlay.edges]
+        self._edges = list(overlay.edges)
         self._link = LinkSpec(delay=_DELAY, loss=spec.loss)
         self._breaks = 0
         for name in self.names:
