@@ -73,6 +73,14 @@ MENDS = (
         "AckExpected asks the stream that it is about, and no other", _GRYPHON, "reliability/gryphon/merge.py",
         "        self._expected = max(self._expected, tick)\n", "        pass\n",
     ), among=Narrowed("a total order", {"gryphon": {"order": "total"}}), asked=(_RESTS,)),
+    Mend(
+        "Under a total order a broker lost again", _ALREADY["what was answered counts as asked for still"],
+        among=Narrowed(
+            "a total order, small caches, kills and cuts",
+            {"gryphon": {"order": "total", "gct": "50 ms", "cache": 5, "receive_cache": 20}},
+            {"kinds": ("kill", "cut")},
+        ),
+    ),
     Mend("A cached event could be pushed only", PlantedBug(
         "patterns are looked up when an event is cached, and no more", _EPIDEMIC, "reliability/epidemic/push.py",
         "            here.cache.index(pattern, here.table.pattern(pattern))\n", "",

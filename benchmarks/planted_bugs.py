@@ -82,6 +82,10 @@ PLANTED_BUGS = (
         "        self.asked_up.grow_old()\n", "",
     ),
     PlantedBug(
+        "what was answered counts as asked for still", _GRYPHON, "reliability/gryphon/streams.py",
+        "            self.asked_up.answer(first, last)\n", "            pass\n",
+    ),
+    PlantedBug(
         "a branch that has said nothing is not waited for", _GRYPHON, "reliability/gryphon/streams.py",
         "acked = [ostream.acked for branch, ostream in self.ostreams.items() if branch not in self._given_up]",
         "acked = [ostream.acked for ostream in self.ostreams.values() if ostream.acked >= 0]",

@@ -63,7 +63,7 @@ _STRUCTURED_DRAIN = {"limit": "5 s"}
 _STRUCTURED_RECOVERY = {"limit": "60 s"}
 """The same where all that was lost is still to come: five at a time, over a client's link that loses for ever, 50
 events take 16 s."""
-_LINKED_RECOVERY = {"limit": "300 s"}
+LINKED_RECOVERY = {"limit": "300 s"}
 """The same where brokers have links of their own, which may lose half of all messages for ever."""
 
 
@@ -204,5 +204,5 @@ def _more_keys(router: RoutingDeclaration, recovery: ReliabilityDeclaration) -> 
         return {"datagrams": datagrams, "drain": _STRUCTURED_RECOVERY if recovery.end_to_end else _STRUCTURED_DRAIN}
     return {
         **({} if with_them == without else {"datagrams": _DATAGRAMS}),
-        **({"drain": _LINKED_RECOVERY} if recovery.guarantee.excuses_by_connection else {}),
+        **({"drain": LINKED_RECOVERY} if recovery.guarantee.excuses_by_connection else {}),
     }

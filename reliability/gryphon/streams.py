@@ -112,7 +112,7 @@ class BrokerStream:
             known = tick <= knowledge.final or tick in knowledge.known
             knowledge.silence(start, tick - 1)
             knowledge.learn(tick, message)
-        self._heard(data.answer, now_us)
+        self._heard(start, tick, data.answer, now_us)
         effects = [] if data.answer or known or not self.ostreams else self._pass_on(start, tick, message)
         if self._asking:
             effects += self._answer_askers(start, tick, message)
@@ -123,13 +123,16 @@ class BrokerStream:
         first, last = silence.first, silence.last
         news = self.knowledge.unknown(first, last)
         self.knowledge.silence(first, last)
-        self._heard(silence.answer, now_us)
+        self._heard(first, last, silence.answer, now_us)
         effects = self.be_silent(first, last) if news and not silence.answer else []
         if self._asking:
             effects += self._answer_askers(first, last, None)
         return effects
 
-    def _heard(self, answer: int, now_us: int) -> None:
+    def _heard(self, first: int, last: int, answer: int, now_us: int) -> None:
+        if self.asked_up:
+            # What a full cache drops again has to be asked for again at once when a branch asks.
+            self.asked_up.answer(first, last)
         self.round_trip.heard_us = now_us
         self.round_trip.answered(answer, now_us)
 

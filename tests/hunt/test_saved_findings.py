@@ -17,6 +17,7 @@ WITHOUT_THE_MEND = {
     "multipath_900287": ("a dead neighbour whose link went stays a neighbour", "duplicate"),
     "multipath_1007672": ("a broker behind a bridge does not pass on that it is back", "missing"),
     "multipath_move_and_kill": ("a neighbour by a move that was restarted is told nothing", "missing"),
+    "gryphon_cut_and_kill": ("what was answered counts as asked for still", "missing"),
     "gryphon_loss_and_kill": ("the log is cut at its checkpoint, needed or not", "missing"),
     "epidemic_kill_and_stall": (
         "patterns are taken from a neighbour whose link is gone",

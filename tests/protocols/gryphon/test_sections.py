@@ -8,13 +8,13 @@ import pytest
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
-from murmur_pubsub.machine import Publish
+from murmur_pubsub.machine import Publish, Received
 from reliability.gryphon.curiosity import Curiosity
 from reliability.gryphon.declaration import GRYPHON
 from reliability.gryphon.knowledge import DataTick, KnowledgeStream
 from reliability.gryphon.messages import AckExpected, Acks, Data, Nack, Silence
 from tests.parameters import parameters_of
-from tests.protocols.gryphon.bench import Bench
+from tests.protocols.gryphon.bench import Bench, to_s
 
 
 def message(sequence: int = 0) -> DataTick:
@@ -285,6 +285,24 @@ def test_gryphon_s4_nack_consolidation() -> None:
     assert asked[0] == asked[1] > 0
     assert asked[2] <= 0.6 * (asked[0] + asked[1])
     assert bench.delivered == {1: [(7, sequence) for sequence in range(5)], 2: [(7, sequence) for sequence in range(5)]}
+
+
+def test_gryphon_s4_what_was_answered_and_forgotten_is_asked_for_again_at_once() -> None:
+    bench = published(1, cache=1)
+    for sequence in (1, 2):
+        bench.publish("p", 7, sequence)
+        bench.deliver_all(unless=to_s)
+        bench.pass_time(10, unless=to_s)
+    lacks = Received("s", Nack(0, 1_001, 1_010, 1, []))
+    bench.give("m0", lacks)
+    bench.give("m0", lacks)
+    assert nacked(bench, "m0") == 10, "p was asked, and has not answered yet"
+    bench.deliver_all(unless=to_s)
+    assert 1_010 not in bench.stream("m0").knowledge.messages, "the cache is full of a later message"
+    bench.give("m0", lacks)
+    assert nacked(bench, "m0") == 11, "silence takes no room: only the message was dropped"
+    bench.deliver_all()
+    assert bench.delivered[1] == [(7, 0), (7, 1)]
 
 
 def test_gryphon_s4_an_answer_goes_only_to_the_branches_that_asked() -> None:
