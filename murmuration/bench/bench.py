@@ -19,7 +19,6 @@ from murmuration.bench.plan import BenchPlan, checked_scenario, scenario_with_da
 from murmuration.sweeps.tasks import Cores, ends_of_tasks
 
 _PLAY = "murmuration.bench.play:play_cell"
-_COUNTS = ("published", "required", "delivered", "missing", "duplicate", "spurious", "out_of_order", "explained")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +46,8 @@ class BenchRun:
         anything starts, `RunError` if Ray is lost."""
         with self._kept.opened():
             scenarios = {cell: scenario_with_data(cell) for cell in self.plan.cells}
-            for cell, scenario in scenarios.items():
-                record = self._kept.record(cell, scenario)
+            for cell in self.plan.cells:
+                record = self._kept.record(cell)
                 if record is not None:
                     self._records[cell] = record
             kept = len(self._records)
@@ -86,7 +85,7 @@ class BenchRun:
         with contextlib.closing(ends_of_tasks(_PLAY, work(), self._cores, self.folder, begun, shared=True)) as ends:
             for end in ends:
                 if end.failure is None:
-                    self._records[end.key] = self._kept.write_record(end.key, waiting[end.key], end.result)
+                    self._records[end.key] = self._kept.write_record(end.key, end.result)
                 else:
                     failed.append((end.key, end.failure))
                 progress("cells", len(self._records) + len(failed), total)
@@ -115,6 +114,6 @@ def of_each_kind(cells: Sequence[Cell]) -> list[Cell]:
 def _row(record: dict[str, Any]) -> dict[str, Any]:
     """A record as a row of the table; times in microseconds."""
     named = {key: record[key] for key in ("workload", "fault", "routing", "reliability", "seed")}
-    verdict = {key: record["verdict"][key] for key in ("verdict", *_COUNTS, "reason")}
     figures: dict[str, Any] = record["figures"]
+    verdict: dict[str, Any] = record["verdict"]
     return named | figures | verdict | {"cpu_s": round(record["cpu_s"], 2)}

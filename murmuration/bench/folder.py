@@ -1,6 +1,7 @@
-"""The folder of a table: each cell that was played has a file, so that the same command goes on where it stopped.
+"""The folder of a table: `cells.jsonl` has a line for each cell that was played, so that the same command goes on.
 
-A file is there whole or not at all. A cell whose scenario has changed since counts as not there.
+A line that cannot be read, of an interrupted write, counts as not there, and so does one of a cell whose scenario has
+changed since. Nothing in it depends on where the data is: a copy of the folder goes on elsewhere.
 """
 
 import json
@@ -16,6 +17,13 @@ from murmuration.bench.plan import digest_of
 from murmuration.sweeps.folder import held_folder, write_whole
 from murmuration.version import own_version
 
+_IDENTITY = ("workload", "fault", "routing", "reliability", "seed")
+VERDICT_KEPT = (
+    "verdict", "published", "required", "delivered", "missing", "duplicate", "spurious", "out_of_order", "explained",
+    "reason",
+)  # fmt: skip
+"""What is kept of a verdict. The cell's scenario makes all of it again."""
+
 
 class BenchFolder:
     """The folder of one table."""
@@ -24,13 +32,14 @@ class BenchFolder:
         self.folder = folder
         self.scratch = folder / "scratch"
         """Where cells are played."""
-        self._cells = folder / "cells"
+        self._path = folder / "cells.jsonl"
         self._brokers = brokers
+        self._records: dict[tuple[Any, ...], dict[str, Any]] = {}
 
     @contextmanager
     def opened(self) -> Iterator[None]:
         """The folder, for this process alone; raises `InputError` if it is of another table."""
-        with held_folder(self.folder, (self._cells, self.scratch), "bench"):
+        with held_folder(self.folder, (self.scratch,), "bench"):
             known = {"format": "murmur-bench", "schema_version": 1, "version": own_version(), "brokers": self._brokers}
             path = self.folder / "bench.json"
             if path.exists():
@@ -39,29 +48,42 @@ class BenchFolder:
                     found = f"a bench of {there.get('brokers')} brokers by murmur {there.get('version')}"
                     allowed = f"one of {self._brokers} brokers by murmur {known['version']}, or a new folder (--out)"
                     raise InputError(str(self.folder), found, allowed)
-            elif any(self._cells.iterdir()):
+            elif self._path.exists():
                 raise InputError(str(self.folder), "cells, and no bench.json", "the folder of a bench, or a new one")
             write_whole(path, json.dumps(known, indent=1) + "\n")
             for left in self.scratch.iterdir():
                 shutil.rmtree(left, ignore_errors=True)
+            self._read()
             yield
 
-    def record(self, cell: Cell, scenario: dict[str, Any]) -> dict[str, Any] | None:
+    def record(self, cell: Cell) -> dict[str, Any] | None:
         """What was written of the cell, or None."""
-        try:
-            record: dict[str, Any] = json.loads(self._file(cell).read_text())
-        except FileNotFoundError:
-            return None
-        return record if record["digest"] == digest_of(scenario) else None
+        record = self._records.get(_identity(cell))
+        return record if record is not None and record["digest"] == digest_of(cell) else None
 
-    def write_record(self, cell: Cell, scenario: dict[str, Any], played: dict[str, Any]) -> dict[str, Any]:
+    def write_record(self, cell: Cell, played: dict[str, Any]) -> dict[str, Any]:
         """Keep what came of the cell."""
-        record = {
-            "workload": cell.workload, "fault": cell.fault, "routing": cell.system.routing,
-            "reliability": cell.system.reliability, "seed": cell.seed, "digest": digest_of(scenario), **played,
-        }  # fmt: skip
-        write_whole(self._file(cell), json.dumps(record, indent=1) + "\n")
+        verdict = {key: played["verdict"][key] for key in VERDICT_KEPT}
+        identity = dict(zip(_IDENTITY, _identity(cell), strict=True))
+        record = {**identity, "digest": digest_of(cell), **played, "verdict": verdict}
+        with self._path.open("a") as file:
+            file.write(json.dumps(record) + "\n")
+        self._records[_identity(cell)] = record
         return record
 
-    def _file(self, cell: Cell) -> Path:
-        return self._cells / f"{cell.file_name}.json"
+    def _read(self) -> None:
+        text = self._path.read_text() if self._path.exists() else ""
+        for line in text.splitlines():
+            try:
+                found = json.loads(line)
+                record = {key: found[key] for key in (*_IDENTITY, "digest", "verdict", "figures", "cpu_s")}
+                self._records[tuple(record[key] for key in _IDENTITY)] = record
+            except (json.JSONDecodeError, KeyError, TypeError):
+                continue
+        if text and not text.endswith("\n"):
+            with self._path.open("a") as file:
+                file.write("\n")  # what an interrupted run left ends here
+
+
+def _identity(cell: Cell) -> tuple[Any, ...]:
+    return cell.workload, cell.fault, *cell.system, cell.seed

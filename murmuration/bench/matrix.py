@@ -49,11 +49,6 @@ class Cell:
     def __str__(self) -> str:
         return f"{self.workload}/{self.fault}/{self.system}/{self.seed}"
 
-    @property
-    def file_name(self) -> str:
-        """The same as part of the name of a file."""
-        return _NAME.sub("-", str(self))
-
 
 @dataclass(frozen=True, slots=True)
 class BenchWorkload:

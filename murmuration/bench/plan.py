@@ -124,8 +124,9 @@ def checked_scenario(cell: Cell) -> dict[str, Any]:
     return scenario
 
 
-def digest_of(scenario: Mapping[str, Any]) -> str:
-    """By which a cell that was played is known again."""
+def digest_of(cell: Cell) -> str:
+    """By which a cell that was played is known again: of its scenario, with data by its name and not by its path."""
+    scenario = scenario_of(cell, WORKLOADS[cell.workload].data, FAULTS[cell.fault].data)
     return hashlib.sha256(json.dumps(scenario, sort_keys=True).encode()).hexdigest()[:16]
 
 

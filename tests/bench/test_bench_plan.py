@@ -8,7 +8,7 @@ from murmur_pubsub.errors import InputError
 from murmuration.bench.card import card_of, hash_of
 from murmuration.bench.costs import estimate
 from murmuration.bench.matrix import FAULTS, WORKLOADS, Cell, System, scenario_of
-from murmuration.bench.plan import BenchChoice, cell_named, plan_bench
+from murmuration.bench.plan import BenchChoice, cell_named, digest_of, plan_bench
 from murmuration.deployment.build import build_overlay, build_workload
 from murmuration.deployment.build_deployment import build
 from murmuration.registry import RELIABILITIES, ROUTINGS
@@ -130,3 +130,13 @@ def test_what_is_left_to_play_is_estimated_from_what_was_played() -> None:
     assert left.wall_s == pytest.approx(3.0)
     costly = Cell("zipf", "none", System("vinifera", "best_effort"), 1, 10)
     assert estimate([costly], {done: {"cpu_s": 2.0}}, 1).cpu_s > 2.0
+
+
+def test_a_cell_is_known_again_wherever_its_data_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = [Cell("quotes", "skype", STRUCTURED, seed, 120) for seed in (1, 2)]
+    told = []
+    for folder in ("/here", "/there"):
+        monkeypatch.setenv("MURMUR_DATA", folder)
+        told.append([digest_of(cell) for cell in cells])
+    assert told[0] == told[1]
+    assert len(set(told[0])) == 2
