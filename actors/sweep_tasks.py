@@ -5,8 +5,6 @@ that the caller may take its time over a result. Nothing is tried twice: a task 
 piece of work can be done again by a caller that knows what it left behind.
 """
 
-import functools
-import gc
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -86,18 +84,4 @@ def tasks_as_they_finish(
 
 def _apply(function: str, work: Any, search_path: Sequence[str]) -> Any:
     extend_search_path(search_path)
-    applied = object_at(function, "sweep")
-    _keep_what_is_loaded()
-    try:
-        return applied(work)
-    finally:
-        # A run's machines know each other, and runs have the collector look rarely: a process of many pieces would keep
-        # what all of them have left.
-        gc.collect()
-
-
-@functools.cache
-def _keep_what_is_loaded() -> None:
-    """What is loaded stays, once for all: the collector need not look at it after each piece."""
-    gc.collect()
-    gc.freeze()
+    return object_at(function, "sweep")(work)

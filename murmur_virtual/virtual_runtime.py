@@ -39,9 +39,10 @@ _DEPTH_MAX = 100_000
 _IN_FLIGHT_MAX = 2_000_000
 """Messages; some 500 MB."""
 _COLLECTOR_THRESHOLDS = (100_000, 50, 100)
-_RESTARTS_MIN = 1_000
-"""After this number of restarts, or as many as there are nodes, what former incarnations have left is collected: a
-machine's parts know each other, and under churn they would add up to more than the network itself."""
+_LEFT_MIN = 1_000
+"""What so many nodes have left is collected: a machine's parts know each other. Of former incarnations in a run, or as
+many as it has nodes: under churn they would add up to more than the network itself. Of the runs before, when another
+begins: a process of thousands of runs would keep them all."""
 
 
 class VirtualRuntime:
@@ -53,6 +54,9 @@ class VirtualRuntime:
     `inputs_folder`: where the nodes' inputs are kept (None: they are not). `run_folder`: what a `ProtocolError` names.
     `recorder`: makes what journals the rows of a node.
     """
+
+    _added = 0
+    """Nodes of all runs in this process, since what they had left was collected."""
 
     def __init__(
         self,
@@ -97,6 +101,9 @@ class VirtualRuntime:
         self._codecs: dict[tuple[type, ...], Codec] = {}
         # Machines make no cycles to speak of while they run, and there are many of them: the collector may look rarely.
         gc.set_threshold(*_COLLECTOR_THRESHOLDS)
+        if VirtualRuntime._added >= _LEFT_MIN:
+            VirtualRuntime._added = 0
+            gc.collect()
 
     def codec(self, message_types: Sequence[type]) -> Codec:
         """The codec for these messages, one for all nodes that speak them."""
@@ -141,7 +148,7 @@ class VirtualRuntime:
         node = self._add(before.spec, machine, before.storage, incarnation)
         node.start(self.now_us)
         self._restarts += 1
-        if self._restarts >= max(_RESTARTS_MIN, len(self.nodes)):
+        if self._restarts >= max(_LEFT_MIN, len(self.nodes)):
             self._restarts = 0
             gc.collect()
         self.links.node_is_back(name)
@@ -192,6 +199,7 @@ class VirtualRuntime:
         if self._inputs_folder is not None:
             path = self._inputs_folder / inputs_file(spec.name, incarnation)
             machine = InputRecorder(machine, path.open("ab", buffering=0).write)
+        VirtualRuntime._added += 1
         node = VirtualNode(self, spec, machine, recorder, storage, incarnation)
         if incarnation:
             self.nodes[spec.name].forget_addressed()
