@@ -10,7 +10,7 @@ from murmuration.hunt.fault_draws import DrawnFault
 from murmuration.hunt.mutation import drawn_in_bursts
 from murmuration.hunt.schedule import Schedule, draw_parts
 from murmuration.hunt.shrink import Shrinking, Smaller, _simpler, shrink, still_fails
-from murmuration.hunt.symptoms import tried
+from murmuration.hunt.symptoms import Symptom, tried
 from tests.hunt.test_coverage import CHAIN
 from tests.hunt.test_properties import RESTLESS
 
@@ -75,6 +75,15 @@ def test_time_that_is_spent_ends_it_with_what_it_has() -> None:
     assert symptom is not None
     unchanged = shrink(schedule, space, symptom, seconds=0.0)
     assert (unchanged.keys, unchanged.tries) == (schedule.keys(space), 0)
+
+
+def test_a_drain_of_minutes_is_cut_down_before_anything_else() -> None:
+    space = Quarry("cells", "gryphon").space()
+    schedule = draw_parts(random.Random(0), space)
+    assert schedule.scenario["drain"] == {"limit": "300 s"}
+    first = Shrinking(schedule, space, Symptom("missing", "")).next_try()
+    assert first is not None
+    assert first[1].scenario == {**schedule.scenario, "drain": {"limit": "60 s"}}
 
 
 @pytest.mark.parametrize("pair", ["cells/gryphon", "multipath/best_effort", "irbr/best_effort"])
