@@ -68,7 +68,6 @@ class BenchFolder:
         record = {**identity, "digest": digest_of(cell), **played, "verdict": verdict}
         with self._path.open("a") as file:
             file.write(json.dumps(record) + "\n")
-        self._records[_identity(cell)] = record
         return record
 
     def _read(self) -> None:
