@@ -86,6 +86,10 @@ PLANTED_BUGS = (
         "            self.asked_up.answer(first, last)\n", "            pass\n",
     ),
     PlantedBug(
+        "what is ahead waits for a client that is gone", _GRYPHON, "reliability/gryphon/gryphon.py",
+        "        self._publishing.client_gone(client)\n", "",
+    ),
+    PlantedBug(
         "a branch that has said nothing is not waited for", _GRYPHON, "reliability/gryphon/streams.py",
         "acked = [ostream.acked for branch, ostream in self.ostreams.items() if branch not in self._given_up]",
         "acked = [ostream.acked for ostream in self.ostreams.values() if ostream.acked >= 0]",

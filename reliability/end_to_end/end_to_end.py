@@ -164,6 +164,7 @@ class EndToEnd(Reliability):
         """See `reliability.layer.ClientWatcher`."""
         self.holders.of.pop(client, None)
         self.sessions.end(client)
+        self._publishing.client_gone(client)
         return ()
 
     def own_changed(self, wanted: Sequence[tuple[int, Filter]], now_us: int) -> Sequence[Effect]:

@@ -146,6 +146,7 @@ class Gryphon(Reliability):
         """See `reliability.layer.ClientWatcher`."""
         self._now_us = now_us
         self.sessions.end(client)
+        self._publishing.client_gone(client)
         return self._unblock()
 
     @property

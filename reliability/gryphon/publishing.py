@@ -73,6 +73,10 @@ class Publishing:
         self._submissions.put(event, oldest, client)
         return self.go_on(now_us)
 
+    def client_gone(self, client: NodeName) -> None:
+        """The client's link is gone."""
+        self._submissions.client_gone(client)
+
     def publish(self, event: Event, now_us: int) -> list[Effect]:
         """A publisher of this broker's own publishes an event."""
         self._own.append(event)

@@ -1,9 +1,10 @@
 """What publishers submit: each publication is logged once, and in the order of its publisher's numbers.
 
-A client repeats what it takes for lost, and after its broker was away everything that was not accepted. The log knows
-the last number of each publisher. A number that is ahead waits for those before it, unless the client says that it has
-none of them any more (it was restarted): then they never come. All wait here while the log has no room, and what does
-not fit here waits at its client, which will submit it again.
+A client repeats what it takes for lost, and over each new link everything that was not accepted. The log knows the last
+number of each publisher. A number that is ahead waits for those before it, unless the client says that it has none of
+them any more (it was restarted): then they never come. A client that publishes no more says nothing, so what is ahead
+goes when the client's link goes. All wait here while the log has no room, and what does not fit here waits at its
+client, which will submit it again.
 """
 
 from murmur_pubsub.event import Event
@@ -48,3 +49,13 @@ class Submissions:
                     self._ahead[source] = ahead
                 return following
         return None
+
+    def client_gone(self, client: NodeName) -> None:
+        """The client's link is gone: it submits again what it still has, or was killed with what is missing here."""
+        for source, ahead in list(self._ahead.items()):
+            gap = self._last.get(source, -1) + 1
+            while gap in ahead:
+                gap += 1
+            self._ahead[source] = {each: it for each, it in ahead.items() if each < gap or it[1] != client}
+            if not self._ahead[source]:
+                del self._ahead[source]

@@ -319,6 +319,26 @@ def test_a_number_that_never_comes_is_not_waited_for() -> None:
     assert submissions.take() is None
 
 
+def test_what_is_behind_a_gap_goes_with_its_clients_link() -> None:
+    """Over the next link it comes again, or its client was killed with what is missing: nobody knows, and both end."""
+    last: dict[int, int] = {}
+    submissions = Submissions(last)
+    for sequence in (0, 1, 3, 4):
+        submissions.put(event(sequence), 0, "c")
+    submissions.put(event(1, 4), 0, "d")
+    submissions.client_gone("c")
+    submissions.put(event(2), 0, "c")
+    taken = []
+    while (found := submissions.take()) is not None:
+        taken.append(tuple(found[0].id))
+        last[found[0].source] = found[0].sequence
+    assert taken == [(3, 0), (3, 1), (3, 2)]
+    submissions.put(event(0, 4), 0, "d")
+    assert submissions.take() is not None
+    last[4] = 0
+    assert submissions.take() is not None, "what another client has submitted waits on"
+
+
 # ------------------------------------------------------------------------------------------------- clients
 class Client:
     """A client's machine, and what it has submitted since the last look."""
