@@ -17,9 +17,15 @@ def of_all(table: pd.DataFrame, fault: str, column: str, factor: float = 1.0) ->
     means = rows.groupby(["system", "workload"], sort=False)[column].mean().unstack() * factor
     workloads = [each for each in WORKLOADS if each in means.columns]
     return {
-        str(system): " / ".join("-" if pd.isna(each) else f"{each:.3g}" for each in values)
+        str(system): " / ".join(_short(each) for each in values)
         for system, values in zip(means.index, means[workloads].to_numpy(), strict=True)
     }
+
+
+def _short(value: float) -> str:
+    if pd.isna(value):
+        return "-"
+    return f"{value:,.0f}" if value >= 1_000 else f"{value:.3g}"
 
 
 def print_markdown(columns: Mapping[str, Mapping[str, str]]) -> None:
