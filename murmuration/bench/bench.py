@@ -13,7 +13,7 @@ import pandas as pd
 from murmur_pubsub.progress import Progress
 from murmuration.bench.card import card_of
 from murmuration.bench.costs import Estimate, estimate
-from murmuration.bench.folder import BenchFolder
+from murmuration.bench.folder import IDENTITY, BenchFolder
 from murmuration.bench.matrix import Cell
 from murmuration.bench.plan import BenchPlan, checked_scenario, scenario_with_data
 from murmuration.sweeps.tasks import Cores, ends_of_tasks
@@ -45,13 +45,12 @@ class BenchRun:
         """Play what is missing; `tell` is told what that takes, once one cell was played. Raises `InputError` before
         anything starts, `RunError` if Ray is lost."""
         with self._kept.opened():
-            scenarios = {cell: scenario_with_data(cell) for cell in self.plan.cells}
             for cell in self.plan.cells:
                 record = self._kept.record(cell)
                 if record is not None:
                     self._records[cell] = record
             kept = len(self._records)
-            waiting = {cell: scenario for cell, scenario in scenarios.items() if cell not in self._records}
+            waiting = {cell: scenario_with_data(cell) for cell in self.plan.cells if cell not in self._records}
             for number, cell in enumerate(of_each_kind(list(waiting))):
                 progress("checking cells", number, 0)
                 checked_scenario(cell)
@@ -113,7 +112,7 @@ def of_each_kind(cells: Sequence[Cell]) -> list[Cell]:
 
 def _row(record: dict[str, Any]) -> dict[str, Any]:
     """A record as a row of the table; times in microseconds."""
-    named = {key: record[key] for key in ("workload", "fault", "routing", "reliability", "seed")}
+    named = {key: record[key] for key in IDENTITY}
     figures: dict[str, Any] = record["figures"]
     verdict: dict[str, Any] = record["verdict"]
     return named | figures | verdict | {"cpu_s": round(record["cpu_s"], 2)}

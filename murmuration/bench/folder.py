@@ -15,9 +15,11 @@ from murmur_pubsub.errors import InputError
 from murmuration.bench.matrix import Cell
 from murmuration.bench.plan import digest_of
 from murmuration.sweeps.folder import held_folder, write_whole
+from murmuration.sweeps.kept_lines import keep_lines, kept_lines
 from murmuration.version import own_version
 
-_IDENTITY = ("workload", "fault", "routing", "reliability", "seed")
+IDENTITY = ("workload", "fault", "routing", "reliability", "seed")
+"""The keys of a record that say of which cell it is."""
 VERDICT_KEPT = (
     "verdict", "published", "required", "delivered", "missing", "duplicate", "spurious", "out_of_order", "explained",
     "reason",
@@ -64,24 +66,18 @@ class BenchFolder:
     def write_record(self, cell: Cell, played: dict[str, Any]) -> dict[str, Any]:
         """Keep what came of the cell."""
         verdict = {key: played["verdict"][key] for key in VERDICT_KEPT}
-        identity = dict(zip(_IDENTITY, _identity(cell), strict=True))
+        identity = dict(zip(IDENTITY, _identity(cell), strict=True))
         record = {**identity, "digest": digest_of(cell), **played, "verdict": verdict}
-        with self._path.open("a") as file:
-            file.write(json.dumps(record) + "\n")
+        keep_lines(self._path, [record])
         return record
 
     def _read(self) -> None:
-        text = self._path.read_text() if self._path.exists() else ""
-        for line in text.splitlines():
+        for found in kept_lines(self._path):
             try:
-                found = json.loads(line)
-                record = {key: found[key] for key in (*_IDENTITY, "digest", "verdict", "figures", "cpu_s")}
-                self._records[tuple(record[key] for key in _IDENTITY)] = record
-            except (json.JSONDecodeError, KeyError, TypeError):
+                record = {key: found[key] for key in (*IDENTITY, "digest", "verdict", "figures", "cpu_s")}
+                self._records[tuple(record[key] for key in IDENTITY)] = record
+            except (KeyError, TypeError):
                 continue
-        if text and not text.endswith("\n"):
-            with self._path.open("a") as file:
-                file.write("\n")  # what an interrupted run left ends here
 
 
 def _identity(cell: Cell) -> tuple[Any, ...]:

@@ -1,12 +1,10 @@
 """The folder of a hunt: what was played, reached and found, so that a hunt that was cut short goes on where it stopped.
 
 `hunt.json` says what is hunted. `log.jsonl` has a line for each chunk that came back. `corpus.jsonl` has each schedule
-that reached something new, with what that was. `findings/` has a folder for each finding. Lines are only added; one
-that was half written when the hunt was killed is left out when it is read.
+that reached something new, with what that was. `findings/` has a folder for each finding.
 """
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +15,7 @@ from murmuration.hunt.chunk import Quarry
 from murmuration.hunt.fault_draws import DrawnFault
 from murmuration.hunt.schedule import Schedule
 from murmuration.sweeps.folder import held_folder, write_whole
+from murmuration.sweeps.kept_lines import keep_lines, kept_lines
 from murmuration.version import own_version
 
 _FORMAT = "murmur-hunt"
@@ -41,17 +40,17 @@ class HuntFolder:
 
     def chunks(self) -> Iterator[dict[str, Any]]:
         """What was written of each chunk."""
-        yield from _lines(self._log)
+        yield from kept_lines(self._log)
 
     def corpus(self) -> Iterator[tuple[str, Schedule, list[str]]]:
         """(pair, schedule, what it was the first to reach), in the order in which they came."""
-        for line in _lines(self._corpus):
+        for line in kept_lines(self._corpus):
             faults = tuple(DrawnFault(*fault) for fault in line["faults"])
             yield line["pair"], Schedule(line["scenario"], faults), line["places"]
 
     def add_chunk(self, record: dict[str, Any]) -> None:
         """Keep what is known of a chunk."""
-        _append(self._log, [record])
+        keep_lines(self._log, [record])
 
     def add_reached(self, pair: str, reached: Sequence[tuple[Schedule, list[str]]]) -> None:
         """Keep schedules that were the first to reach something."""
@@ -59,7 +58,7 @@ class HuntFolder:
             {"pair": pair, "scenario": schedule.scenario, "faults": schedule.faults, "places": places}
             for schedule, places in reached
         ]
-        _append(self._corpus, lines)
+        keep_lines(self._corpus, lines)
 
     def _claim(self, quarries: Sequence[Quarry], seed: int, guided: bool) -> None:
         """See that the folder is this hunt's, or make it so."""
@@ -108,32 +107,3 @@ def _difference(there: dict[str, Any], wanted: dict[str, Any]) -> str | None:
         pairs = ", ".join(each["pair"] for each in there.get("quarries", ()))
         return f"a hunt over {pairs}, or with another scenario, other parameters or properties"
     return None
-
-
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    if not path.exists():
-        return
-    with path.open(encoding="utf-8") as file:
-        for line in file:
-            if line.endswith("\n"):
-                try:
-                    yield json.loads(line)
-                except ValueError:
-                    continue  # what follows half a line, written before a hunt was killed
-
-
-def _append(path: Path, lines: Sequence[dict[str, Any]]) -> None:
-    if not lines:
-        return
-    with path.open("ab") as file:
-        if file.tell() and not _ends_whole(path):
-            file.write(b"\n")
-        file.write("".join(json.dumps(line) + "\n" for line in lines).encode())
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _ends_whole(path: Path) -> bool:
-    with path.open("rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) == b"\n"

@@ -13,7 +13,7 @@ from typing import Any
 from murmur_pubsub.errors import InputError
 from murmuration.deployment.build_deployment import build
 from murmuration.hunt.fault_draws import DrawnFault, FaultWriter, draw_faults
-from murmuration.hunt.space import ScheduleSpace
+from murmuration.hunt.space import DRAIN, ScheduleSpace
 from murmuration.scenario.load import check_scenario
 
 PUBLICATIONS_MAX = 150
@@ -111,7 +111,7 @@ def _draw_scenario(rng: random.Random, space: ScheduleSpace) -> dict[str, Any]:
         "broker": dict(space.broker),
         "links": {"delay": "2 ms", **_harm(rng, space)},
         "failure_detection": {"heartbeat": "100 ms", "timeout": "300 ms", "reconnect": "20 ms"},
-        "drain": {"limit": "60 s"},
+        "drain": DRAIN,
         **space.more,
     }  # fmt: skip
     if space.resubscriptions_max and rng.random() < 0.5:

@@ -13,14 +13,12 @@ from typing import Any
 from murmur_pubsub.errors import InputError
 from murmuration.hunt.fault_draws import LASTING_MS, DrawnFault
 from murmuration.hunt.schedule import Schedule
-from murmuration.hunt.space import LINKED_RECOVERY, ScheduleSpace
+from murmuration.hunt.space import DRAIN, LINKED_RECOVERY, ScheduleSpace
 from murmuration.hunt.symptoms import Symptom, tried
 
 _COMMON = ("kill", "cut", "stall", "partition", "rewire", "loss", "storm", "slow", "delay")
 """Kinds of faults of which an earlier one may stand for a later one."""
 _FIRST_TRIED = 4
-_SOON_OVER = "60 s"
-"""What has not come after a drain of so long is late in any case; with a longer one each try takes long."""
 HARM = ("loss", "duplication", "reordering")
 """What the links of a scenario may do to messages."""
 
@@ -130,7 +128,7 @@ def _smaller(schedule: Schedule, space: ScheduleSpace) -> Iterator[Schedule]:
     """Schedules that are smaller in one thing each, those first that leave out most."""
     faults = schedule.faults
     if schedule.scenario.get("drain") == LINKED_RECOVERY:
-        yield Schedule(_changed(schedule.scenario, "drain", limit=_SOON_OVER), faults)
+        yield Schedule({**schedule.scenario, "drain": DRAIN}, faults)  # each try is the shorter
     fitted = _fitted(schedule, space)
     if len(fitted) < len(faults):
         yield Schedule(schedule.scenario, fitted)

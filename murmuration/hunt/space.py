@@ -58,6 +58,8 @@ _DATAGRAMS = {"delay": "1 ms"}
 _OVERTAKING_DATAGRAMS = {"delay": {"uniform": ["500 us", "5 ms"]}}
 _STRUCTURED_RATE_PER_S = 10
 """Faults may cost deliveries for seconds: so some events come later than that."""
+DRAIN = {"limit": "60 s"}
+"""Of schedules of which nothing else is said: what has not come by then is late in any case."""
 _STRUCTURED_DRAIN = {"limit": "5 s"}
 """Probes never rest, so that such a run never falls quiet."""
 _STRUCTURED_RECOVERY = {"limit": "60 s"}

@@ -10,7 +10,7 @@ starts actors of its own and wants the whole host or cluster: live runs are play
 
 import contextlib
 import json
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +19,7 @@ from pydantic_core import to_jsonable_python
 
 from murmur_pubsub.errors import RunError
 from murmur_pubsub.progress import Progress
+from murmuration.sweeps.kept_lines import keep_lines, kept_lines
 from murmuration.sweeps.tasks import Cores, ends_of_tasks
 
 _Point = TypeVar("_Point", bound=Hashable)
@@ -73,15 +74,10 @@ class PaperRuns:
         waiting = [point for point in wanted if point not in found]
         if waiting:
             self._progress(words, len(found), len(wanted))
-            with path.open("a") as file:
-                if path.stat().st_size and not path.read_bytes().endswith(b"\n"):
-                    file.write("\n")  # what an interrupted run left ends here
-                for point, result in play(waiting):
-                    kept = {"point": to_jsonable_python(point), "result": to_jsonable_python(result)}
-                    file.write(json.dumps(kept) + "\n")
-                    file.flush()
-                    found[point] = result
-                    self._progress(words, len(found), len(wanted))
+            for point, result in play(waiting):
+                keep_lines(path, [{"point": to_jsonable_python(point), "result": to_jsonable_python(result)}])
+                found[point] = result
+                self._progress(words, len(found), len(wanted))
         return {point: found[point] for point in wanted}
 
     def _as_tasks(
@@ -111,13 +107,12 @@ def read_kept(path: Path, points: Sequence[_Point], result_type: Callable[[_Poin
     """What the file keeps of these points."""
     by_text = {_text(to_jsonable_python(point)): point for point in points}
     found: dict[_Point, Any] = {}
-    for line in path.read_text().splitlines() if path.exists() else ():
+    for kept in kept_lines(path):
         try:
-            kept: Mapping[str, Any] = json.loads(line)
             point = by_text.get(_text(kept["point"]))
             if point is not None:
                 found[point] = TypeAdapter(result_type(point)).validate_python(kept["result"])
-        except (json.JSONDecodeError, KeyError, TypeError, ValidationError):
+        except (KeyError, TypeError, ValidationError):
             continue
     return found
 
