@@ -43,14 +43,13 @@ _WAYS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
 def shrunk_schedules(bug: PlantedBug, count: int, seconds: float) -> Iterator[dict[str, Any]]:
     """So many schedules that show the bug planted in this process, shrunk."""
     from murmur_pubsub.errors import InputError
+    from murmuration.hunt.chunk import Quarry
     from murmuration.hunt.findings import cause_of, kinds_of
     from murmuration.hunt.mutation import drawn_in_bursts
     from murmuration.hunt.shrink import shrink
-    from murmuration.hunt.space import space_of
     from murmuration.hunt.symptoms import tried
 
-    routing, _, reliability = bug.pair.partition("/")
-    space, rng = space_of(routing, reliability), random.Random(bug.name)
+    space, rng = Quarry.named(bug.pair).space(), random.Random(bug.name)
     found = 0
     for _ in range(_DRAWN_MAX):
         schedule = drawn_in_bursts(rng, space)

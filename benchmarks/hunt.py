@@ -63,8 +63,7 @@ def _in_chunks(bug: PlantedBug, guided: bool, seed: int, most: int) -> Iterator[
     from murmuration.hunt.chunk import Chunk, Quarry, play_chunk
     from murmuration.hunt.corpus import Corpus
 
-    routing, _, reliability = bug.pair.partition("/")
-    quarry, corpus, rng = Quarry(routing, reliability), Corpus(), random.Random(seed)
+    quarry, corpus, rng = Quarry.named(bug.pair), Corpus(), random.Random(seed)
     for number in range(-(-most // _COUNT)):
         parents = corpus.parents(rng, _PARENTS) if guided else ()
         name = f"{bug.name}/{guided}/{seed}"
@@ -79,12 +78,11 @@ def _in_chunks(bug: PlantedBug, guided: bool, seed: int, most: int) -> Iterator[
 def _alone(bug: PlantedBug, seed: int, most: int) -> Iterator[Wrong]:
     """Schedules with one fault each."""
     from murmur_pubsub.errors import InputError
+    from murmuration.hunt.chunk import Quarry
     from murmuration.hunt.schedule import draw_parts
-    from murmuration.hunt.space import space_of
     from murmuration.hunt.symptoms import tried
 
-    routing, _, reliability = bug.pair.partition("/")
-    space = dataclasses.replace(space_of(routing, reliability), faults_max=1, harm=(0.0,))
+    space = dataclasses.replace(Quarry.named(bug.pair).space(), faults_max=1, harm=(0.0,))
     rng = random.Random(seed)
     number = drawn = 0
     while number < most and drawn < _NOT_ONE + 10 * most:

@@ -72,12 +72,10 @@ def main() -> None:
     clock = _Clock()
     for part, owner, name in _PARTS:
         setattr(owner, name, clock.around(part, getattr(owner, name)))
-    routing, _, reliability = given.pair.partition("/")
-    corpus, rng, cpu_s = Corpus(), random.Random(0), 0.0
+    quarry, corpus, rng, cpu_s = Quarry.named(given.pair), Corpus(), random.Random(0), 0.0
     chunks = -(-given.schedules // _COUNT)
     for number in range(chunks):
         parents = () if given.plain else corpus.parents(rng, _COUNT)
-        quarry = Quarry(routing, reliability)
         end = play_chunk(Chunk("parts", quarry, f"0/{number}", _COUNT, not given.plain, parents))
         cpu_s += end.cpu_s
         corpus.count(end.times)

@@ -21,7 +21,7 @@ from benchmarks.schedules import drawn
 from benchmarks.short_hunt import short_hunt
 from benchmarks.swapped_code import CannotSwapError, functions_by_code, swap
 from benchmarks.table import print_table
-from murmuration.hunt.space import space_of
+from murmuration.hunt.chunk import Quarry
 from murmuration.hunt.trial import play_schedule
 
 ROOT = Path(__file__).parents[1]
@@ -61,8 +61,7 @@ def main() -> None:
     changes = [each for each in draw(given.count, given.seed, under) if each.lines is not None]
     for change in changes:  # all protocols are to be imported before their code is changed
         for pair in pairs_of(change.path):
-            routing, _, reliability = pair.partition("/")
-            space_of(routing, reliability)
+            Quarry.named(pair).space()
     functions = functions_by_code()
     gc.freeze()
     found: list[tuple[bool, ...]] = []

@@ -21,9 +21,10 @@ from typing import Any
 import yaml
 
 from murmur_pubsub.errors import InputError
+from murmuration.hunt.chunk import Quarry
 from murmuration.hunt.coverage import what_it_does
 from murmuration.hunt.schedule import draw_schedule
-from murmuration.hunt.space import REPLACED, ScheduleSpace, space_of, space_with_backups, space_with_newcomers
+from murmuration.hunt.space import ScheduleSpace
 from murmuration.hunt.symptoms import tried
 from murmuration.hunt.trial import in_force_in_recovery
 
@@ -65,13 +66,8 @@ class Tally:
 
 @functools.cache
 def space_named(pair: str) -> ScheduleSpace:
-    """The schedules of a pair written as ROUTING/RELIABILITY; or as that and which backups publishers' brokers have
-    (`murmuration.hunt.space.BACKUPS`), or that brokers are replaced."""
-    routing, _, reliability = pair.partition("/")
-    reliability, _, backups = reliability.partition("/")
-    if backups == REPLACED:
-        return space_with_newcomers(routing, reliability)
-    return space_with_backups(routing, reliability, backups) if backups else space_of(routing, reliability)
+    """The schedules of a pair written as ROUTING/RELIABILITY, or ROUTING/RELIABILITY/VARIANT."""
+    return Quarry.named(pair).space()
 
 
 def drawn(pair: str, seed: int) -> dict[str, Any]:

@@ -24,9 +24,8 @@ def short_hunt(pairs: Sequence[str], schedules: int, right: Path) -> Iterator[st
     corpora = {pair: Corpus() for pair in pairs}
     for number in range(-(-schedules // (_COUNT * max(1, len(pairs))))):
         for pair, corpus in corpora.items():
-            routing, _, reliability = pair.partition("/")
             parents = corpus.parents(rng, _COUNT)
-            end = play_chunk(Chunk("short", Quarry(routing, reliability), str(number), _COUNT, True, parents))
+            end = play_chunk(Chunk("short", Quarry.named(pair), str(number), _COUNT, True, parents))
             for found in end.found:
                 if not is_wrong_without_it(dict(found.keys), right):
                     yield f"{pair}, schedule {number * _COUNT + found.number}: {_first(found.symptom.words)}"

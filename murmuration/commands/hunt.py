@@ -39,6 +39,7 @@ def go_hunting(
     scenario: Path | None,
     routing: Sequence[str],
     reliability: Sequence[str],
+    variant: Sequence[str],
     limits: HuntLimits,
     cores: Cores,
     out: Path,
@@ -50,9 +51,8 @@ def go_hunting(
     """Hunt; exits with 1 if anything was found."""
     out = out.resolve()
     find_own_modules(*([scenario] if scenario is not None else []))
-    quarries = [
-        dataclasses.replace(each, properties=tuple(properties)) for each in quarries_of(scenario, routing, reliability)
-    ]
+    drawn = quarries_of(scenario, routing, reliability, variant)
+    quarries = [dataclasses.replace(each, properties=tuple(properties)) for each in drawn]
     folder = HuntFolder(out)
     hunt = Hunt(quarries, folder, limits, seed, guided)
     with HuntProgress(limits, quiet=as_json) as progress:
@@ -72,14 +72,16 @@ def go_hunting(
         raise typer.Exit(1)
 
 
-def quarries_of(scenario: Path | None, routing: Sequence[str], reliability: Sequence[str]) -> list[Quarry]:
+def quarries_of(
+    scenario: Path | None, routing: Sequence[str], reliability: Sequence[str], variant: Sequence[str]
+) -> list[Quarry]:
     """What is to be hunted; raises `InputError`."""
     if scenario is not None:
-        if routing or reliability:
+        if routing or reliability or variant:
             found, allowed = "a scenario, and protocols", "the one or the other: a scenario names its protocols"
-            raise InputError("--routing", found, allowed)
+            raise InputError("--routing, --reliability, --variant", found, allowed)
         return [quarry_of_scenario(scenario)]
-    return all_pairs(routing, reliability)
+    return all_pairs(routing, reliability, variant)
 
 
 def ask_why(file: Path, forks: int, cores: Cores, out: Path | None, properties: Sequence[str]) -> None:

@@ -374,6 +374,10 @@ def hunt_command(
     ] = None,
     routing: Annotated[list[str] | None, typer.Option(help="One or more (default: all), by name or path.")] = None,
     reliability: Annotated[list[str] | None, typer.Option(help="The same.")] = None,
+    variant: Annotated[
+        list[str] | None,
+        typer.Option(help="Schedules in which publishers' brokers have `backups` (or `crossed`), or are `replaced`."),
+    ] = None,
     minutes: Annotated[float | None, typer.Option(help="Hunt for so long.")] = None,
     schedules: Annotated[int | None, typer.Option(help="Hunt until so many were played in all.")] = None,
     workers: Annotated[int | None, typer.Option(help="Schedules at once (default: one for each core).")] = None,
@@ -408,7 +412,8 @@ def hunt_command(
         return
     limits = HuntLimits(None if minutes is None else 60 * minutes, schedules)
     folder, asked = out or Path("hunt"), properties or []
-    go_hunting(scenario, routing or [], reliability or [], limits, cores, folder, seed, guided, asked, as_json)
+    named = routing or [], reliability or [], variant or []
+    go_hunting(scenario, *named, limits, cores, folder, seed, guided, asked, as_json)
 
 
 @application.command("churn")

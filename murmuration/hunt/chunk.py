@@ -11,7 +11,7 @@ from murmur_pubsub.errors import InputError
 from murmuration.hunt.mutation import drawn_in_bursts, mutated
 from murmuration.hunt.properties import property_at
 from murmuration.hunt.schedule import Schedule, draw_parts
-from murmuration.hunt.space import ScheduleSpace, space_of
+from murmuration.hunt.space import ScheduleSpace, space_of, space_of_variant
 from murmuration.hunt.symptoms import Symptom, tried_impatiently
 
 _DRAWS = 20
@@ -24,7 +24,7 @@ that have reached much."""
 @dataclass(frozen=True)
 class Quarry:
     """What is hunted: two protocols, and the keys that every schedule has (`scenario`; None: they are drawn).
-    `properties`: dotted paths."""
+    `variant`: one of `space.VARIANTS`, or none; `properties`: dotted paths."""
 
     routing: str
     reliability: str
@@ -32,17 +32,29 @@ class Quarry:
     scenario: Mapping[str, Any] | None = None
     latest_ms: int | None = None
     properties: tuple[str, ...] = ()
+    variant: str | None = None
+
+    @classmethod
+    def named(cls, name: str) -> "Quarry":
+        """The one of that name."""
+        routing, _, others = name.partition("/")
+        reliability, _, variant = others.partition("/")
+        return cls(routing, reliability, variant=variant or None)
 
     @property
     def name(self) -> str:
-        """ROUTING/RELIABILITY."""
-        return f"{self.routing}/{self.reliability}"
+        """ROUTING/RELIABILITY, or ROUTING/RELIABILITY/VARIANT."""
+        return "/".join(each for each in (self.routing, self.reliability, self.variant) if each is not None)
 
     def space(self) -> ScheduleSpace:
         """What its schedules are drawn from; raises `InputError`."""
         for path in self.properties:
             property_at(path)
-        space = replace(space_of(self.routing, self.reliability, self.parameters), properties=self.properties)
+        if self.variant is None:
+            space = space_of(self.routing, self.reliability, self.parameters)
+        else:
+            space = space_of_variant(self.routing, self.reliability, self.variant)
+        space = replace(space, properties=self.properties)
         if self.scenario is not None:
             latest_ms = self.latest_ms or space.latest_ms
             return replace(space, scenario=self.scenario, latest_ms=latest_ms)

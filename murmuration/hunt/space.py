@@ -46,6 +46,8 @@ BACKUPS: Mapping[str, Mapping[str, Any]] = {
 """Parameters of `end_to_end` with backups: one pubend, and two whose brokers are each other's witnesses."""
 REPLACED = "replaced"
 """What schedules are called in which brokers join cells and depart."""
+VARIANTS = (*BACKUPS, REPLACED)
+"""Schedules with something that others never have."""
 REPLACEMENTS = ("replace", "replace", "replace", "replace", "join", "depart", "cut_newcomer")
 """A newcomer joins a cell and another broker departs from it, which may have died, and may come back by mistake; or
 only one of the two; or a link of a newcomer is cut."""
@@ -126,11 +128,21 @@ def space_of(routing: str, reliability: str, parameters: Mapping[str, Any] | Non
     )
 
 
-def space_with_backups(routing: str, reliability: str, which: str) -> ScheduleSpace:
+def space_of_variant(routing: str, reliability: str, variant: str) -> ScheduleSpace:
+    """The same with what only such schedules have (`VARIANTS`); raises `InputError` where the protocols have none."""
+    if variant not in VARIANTS:
+        raise InputError("variant", repr(variant), ", ".join(VARIANTS))
+    if variant == REPLACED:
+        return _space_with_newcomers(routing, reliability)
+    return _space_with_backups(routing, reliability, variant)
+
+
+def _space_with_backups(routing: str, reliability: str, which: str) -> ScheduleSpace:
     """The same where publishers' brokers have backups: see `BACKUPS`."""
-    if which not in BACKUPS:
-        raise InputError("pair", repr(which), ", ".join(BACKUPS))
-    name = reliability_named(reliability).name
+    declared = reliability_named(reliability)
+    name = declared.name
+    if "backups" not in keys_of(declared.parameters):
+        raise InputError("variant", f"{which} with {name}", "a reliability protocol with `backups`, as end_to_end")
     given = {**BACKUPS[which], "beat": "50 ms", "silence": "300 ms"}
     space = space_of(routing, reliability, {name: given})
     return replace(
@@ -142,7 +154,7 @@ def space_with_backups(routing: str, reliability: str, which: str) -> ScheduleSp
     )
 
 
-def space_with_newcomers(routing: str, reliability: str) -> ScheduleSpace:
+def _space_with_newcomers(routing: str, reliability: str) -> ScheduleSpace:
     """The same over cells that brokers join and depart from. Events enter at one broker: where they do none departs.
     Clients that cannot go to a newcomer are none: the brokers subscribe themselves, newcomers too."""
     recovery = reliability_named(reliability)
@@ -150,7 +162,7 @@ def space_with_newcomers(routing: str, reliability: str) -> ScheduleSpace:
     pubends: Mapping[str, Any] = {"gryphon": {_ROOT: 2}, "durable": {_ROOT: 2}, "end_to_end": [_ROOT]}
     space = space_of(routing, reliability, {name: {"pubends": pubends[name]}} if name in pubends else None)
     if "cells" not in space.overlays:
-        raise InputError("pair", f"{routing}/{reliability}/{REPLACED}", "a routing over cells")
+        raise InputError("variant", f"{REPLACED} with {routing}", "a routing over cells")
     return replace(
         space,
         overlays=("cells",),

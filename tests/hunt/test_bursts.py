@@ -46,8 +46,7 @@ def test_all_faults_of_bursts_are_undone_but_perhaps_the_last() -> None:
 
 @pytest.mark.parametrize("pair", ["forwarding/best_effort", "cells/gryphon", "irbr/best_effort"])
 def test_events_are_published_for_as_long_as_there_are_bursts(pair: str) -> None:
-    routing, _, reliability = pair.partition("/")
-    space = space_of(routing, reliability)
+    space = Quarry.named(pair).space()
     for seed in range(20):
         schedule = drawn_in_bursts(random.Random(seed), space)
         publishing_ms = 1_000 * schedule.scenario["workload"]["publications"] // space.rate_per_s
@@ -84,8 +83,7 @@ def test_a_node_or_link_is_away_for_most_of_some_schedules_and_half_of_their_bur
 def test_what_is_about_several_nodes_is_about_the_broker_that_it_is_to_be_near(
     pair: str, kind: str, about: str | None
 ) -> None:
-    routing, _, reliability = pair.partition("/")
-    space = replace(space_of(routing, reliability), brokers_min=4)
+    space = replace(Quarry.named(pair).space(), brokers_min=4)
     played = 0
     for seed in range(60):
         scenario = draw_parts(random.Random(seed), space).scenario

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from murmuration.hunt.chunk import Quarry
 from murmuration.hunt.schedule import draw_parts
-from murmuration.hunt.space import space_of
 from murmuration.hunt.symptoms import tried
 
 _WORKLOAD = {"kind": "zipf", "clients": 4, "publications": 60, "rate_per_s": 40}
@@ -78,8 +78,7 @@ def test_a_node_of_the_gossip_overlay_seeks_its_successor(routing: str) -> None:
 
 @pytest.mark.parametrize("pair", ["cells/gryphon", "multipath/best_effort", "forwarding/epidemic"])
 def test_a_schedule_reaches_few_states_of_each_protocol(pair: str) -> None:
-    routing, _, reliability = pair.partition("/")
-    space = space_of(routing, reliability)
+    space = Quarry.named(pair).space()
     keys = draw_parts(random.Random(5), space).keys(space)
     states = {place.partition(" | ")[0] for place in tried(keys).reached.places() if ".state " in place}
     assert 1 < len(states) < 60

@@ -86,10 +86,15 @@ def test_a_drain_of_minutes_is_cut_down_before_anything_else() -> None:
     assert first[1].scenario == {**schedule.scenario, "drain": {"limit": "60 s"}}
 
 
-@pytest.mark.parametrize("pair", ["cells/gryphon", "multipath/best_effort", "irbr/best_effort"])
+@pytest.mark.parametrize(
+    "pair",
+    [
+        "cells/gryphon", "multipath/best_effort", "irbr/best_effort", "cells/durable/replaced",
+        "forwarding/end_to_end/crossed",
+    ],
+)  # fmt: skip
 def test_faults_with_the_least_numbers_hit_what_they_hit_before(pair: str) -> None:
-    routing, _, reliability = pair.partition("/")
-    space = Quarry(routing, reliability).space()
+    space = Quarry.named(pair).space()
     for seed in range(8):
         for schedule in (draw_parts(random.Random(seed), space), drawn_in_bursts(random.Random(seed), space)):
             least = schedule.with_least_numbers(space)

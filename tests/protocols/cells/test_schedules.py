@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.schedules import drawn
 from murmuration.hunt.schedule import draw_schedule
-from murmuration.hunt.space import space_with_newcomers
+from murmuration.hunt.space import REPLACED, space_of_variant
 from murmuration.hunt.symptoms import tried
 from tests.protocols.cells.planted_bugs import DRAWN
 
@@ -24,7 +24,7 @@ def test_nothing_is_wrong_with_a_schedule(pair: str, seed: int) -> None:
 @pytest.mark.parametrize("name", DRAWN)
 def test_a_planted_bug_shows(name: str) -> None:
     seed = SHOWN_AFTER[name] - 1
-    planted = draw_schedule(random.Random(seed), space_with_newcomers(*DRAWN[name]))
+    planted = draw_schedule(random.Random(seed), space_of_variant(*DRAWN[name], REPLACED))
     assert tried(planted, ("benchmarks.rest:KEEPS_NOTHING",)).symptom is not None
     assert tried(drawn("cells/gryphon/replaced", seed), ("benchmarks.rest:KEEPS_NOTHING",)).symptom is None
 

@@ -1,0 +1,63 @@
+"""Variants of a pair: schedules in which publishers' brokers have backups, or brokers of cells are replaced."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from murmur_pubsub.errors import InputError
+from murmuration.hunt.chunk import Quarry
+from murmuration.hunt.mutation import drawn_in_bursts
+from murmuration.hunt.quarries import all_pairs
+from murmuration.hunt.space import VARIANTS
+from tests.hunt.hunting import here, hunt, silent
+from tests.protocols.cells.planted_bugs import DRAWN
+
+
+def verbs(quarry: Quarry) -> set[str]:
+    """What is done in some schedules that are drawn in bursts."""
+    space = quarry.space()
+    drawn = [drawn_in_bursts(random.Random(seed), space).keys(space) for seed in range(20)]
+    return {key for keys in drawn for entry in keys["faults"] for key in entry}
+
+
+def test_each_pair_is_hunted_in_the_variants_that_it_has() -> None:
+    names = [quarry.name for quarry in all_pairs((), (), VARIANTS)]
+    assert {"forwarding/end_to_end/crossed", "irbr/end_to_end/backups", "cells/durable/replaced"} <= set(names)
+    assert {name.split("/")[1] for name in names if not name.endswith("replaced")} == {"end_to_end"}
+    assert {name.split("/")[0] for name in names if name.endswith("replaced")} == {"cells"}
+
+
+def test_pairs_are_hunted_without_a_variant_if_none_is_named() -> None:
+    assert all(quarry.variant is None for quarry in all_pairs((), ()))
+
+
+@pytest.mark.parametrize("name", ["cells/gryphon", "multipath/end_to_end/backups"])
+def test_a_quarry_is_known_by_its_name(name: str) -> None:
+    assert Quarry.named(name).name == name
+
+
+def test_guided_schedules_replace_brokers() -> None:
+    assert {"join", "depart"} <= verbs(Quarry("cells", "durable", variant="replaced"))
+
+
+def test_guided_schedules_lose_disks_of_brokers_with_backups() -> None:
+    assert "disk" in verbs(Quarry("multipath", "end_to_end", variant="crossed"))
+
+
+@pytest.mark.slow
+def test_a_hunt_finds_what_only_a_variant_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("murmuration.hunt.hunt._SHRINK_S", 1.0)
+    routing, reliability = DRAWN["no newcomer is served"]
+    hunted = hunt(tmp_path, 20, Quarry(routing, reliability, variant="replaced"))
+    hunted.run(here, silent)
+    assert hunted.found.all
+    record = json.loads((hunted.found.all[0].folder / "finding.json").read_text())
+    assert record["pair"] == f"{routing}/{reliability}/replaced"
+    assert any("join" in verb for verb in record["faults"])
+
+
+def test_a_variant_that_is_none_is_refused() -> None:
+    with pytest.raises(InputError, match="backups, crossed, replaced"):
+        Quarry.named("cells/gryphon/replacd").space()
