@@ -13,7 +13,8 @@ from typing import Any
 from murmur_pubsub.errors import InputError
 from murmuration.deployment.build_deployment import build
 from murmuration.hunt.fault_draws import DrawnFault, FaultWriter, draw_faults
-from murmuration.hunt.space import DRAIN, ScheduleSpace
+from murmuration.hunt.space import DRAIN, USUAL, ScheduleSpace
+from murmuration.hunt.varying import drawn_harm, varied
 from murmuration.scenario.load import check_scenario
 
 PUBLICATIONS_MAX = 150
@@ -104,13 +105,12 @@ def _draw_scenario(rng: random.Random, space: ScheduleSpace) -> dict[str, Any]:
         "seed": rng.randrange(10_000),
         "overlay": overlay,
         "workload": {
-            "kind": "zipf", "clients": min(brokers, 7), "subscribers_per_actor": 2,
-            "publishers": min(space.publishers, brokers), "publications": rng.randint(20, PUBLICATIONS_MAX),
-            "rate_per_s": space.rate_per_s, "attributes": 2, "predicates": 1, "matching_rate": 0.5,
+            "kind": "zipf", "clients": min(brokers, 7), "publishers": min(space.publishers, brokers),
+            "publications": rng.randint(20, PUBLICATIONS_MAX), "rate_per_s": space.rate_per_s, **USUAL["workload"],
         },
         "broker": dict(space.broker),
-        "links": {"delay": "2 ms", **_harm(rng, space)},
-        "failure_detection": {"heartbeat": "100 ms", "timeout": "300 ms", "reconnect": "20 ms"},
+        "links": {**USUAL["links"], **drawn_harm(rng, space)},
+        "failure_detection": USUAL["failure_detection"],
         "drain": DRAIN,
         **space.more,
     }  # fmt: skip
@@ -118,6 +118,8 @@ def _draw_scenario(rng: random.Random, space: ScheduleSpace) -> dict[str, Any]:
         data["workload"]["resubscriptions"] = rng.randint(1, space.resubscriptions_max)
     if rng.random() < 0.5:
         data["workload"]["covered"] = 0.5
+    if space.varied:
+        data = varied(rng, space, data)
     if space.parameters and rng.random() < 0.5:
         data["broker"] = _with_parameters(rng, space, data)
     return data
@@ -140,11 +142,6 @@ def _with_parameters(rng: random.Random, space: ScheduleSpace, data: Mapping[str
     except InputError:
         return dict(space.broker)
     return broker
-
-
-def _harm(rng: random.Random, space: ScheduleSpace) -> Mapping[str, float]:
-    drawn = {name: rng.choice(space.harm) for name in ("loss", "duplication", "reordering")}
-    return {name: probability for name, probability in drawn.items() if probability}
 
 
 def _overlay(rng: random.Random, space: ScheduleSpace) -> dict[str, Any]:

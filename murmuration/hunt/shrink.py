@@ -15,6 +15,7 @@ from murmuration.hunt.fault_draws import LASTING_MS, DrawnFault
 from murmuration.hunt.schedule import Schedule
 from murmuration.hunt.space import DRAIN, LINKED_RECOVERY, ScheduleSpace
 from murmuration.hunt.symptoms import Symptom, tried
+from murmuration.hunt.varying import less_varied
 
 _COMMON = ("kill", "cut", "stall", "partition", "rewire", "loss", "storm", "slow", "delay")
 """Kinds of faults of which an earlier one may stand for a later one."""
@@ -137,7 +138,7 @@ def _smaller(schedule: Schedule, space: ScheduleSpace) -> Iterator[Schedule]:
         yield Schedule(schedule.scenario, faults[len(faults) // 2 :])
     for number in range(len(faults)):
         yield Schedule(schedule.scenario, (*faults[:number], *faults[number + 1 :]))
-    for scenario in _smaller_scenarios(schedule.scenario):
+    for scenario in _smaller_scenarios(schedule.scenario, space.varied):
         yield Schedule(scenario, faults)
     for number, fault in enumerate(faults):
         for simpler in _simpler(fault):
@@ -156,7 +157,9 @@ def _fitted(schedule: Schedule, space: ScheduleSpace) -> tuple[DrawnFault, ...]:
     return tuple(kept)
 
 
-def _smaller_scenarios(scenario: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _smaller_scenarios(scenario: Mapping[str, Any], is_varied: bool) -> Iterator[Mapping[str, Any]]:
+    if is_varied:
+        yield from less_varied(scenario)
     overlay, workload, links = scenario["overlay"], scenario.get("workload", {}), scenario.get("links", {})
     if type(overlay.get("brokers")) is int and "identifiers" not in overlay:
         for brokers in (2, 3, overlay["brokers"] // 2, overlay["brokers"] - 1):

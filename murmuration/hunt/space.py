@@ -46,7 +46,9 @@ BACKUPS: Mapping[str, Mapping[str, Any]] = {
 """Parameters of `end_to_end` with backups: one pubend, and two whose brokers are each other's witnesses."""
 REPLACED = "replaced"
 """What schedules are called in which brokers join cells and depart."""
-VARIANTS = (*BACKUPS, REPLACED)
+VARIED = "varied"
+"""What schedules are called over other links, clients, filters and times than usual (`varying`)."""
+VARIANTS = (*BACKUPS, REPLACED, VARIED)
 """Schedules with something that others never have."""
 REPLACEMENTS = ("replace", "replace", "replace", "replace", "join", "depart", "cut_newcomer")
 """A newcomer joins a cell and another broker departs from it, which may have died, and may come back by mistake; or
@@ -60,6 +62,12 @@ _DATAGRAMS = {"delay": "1 ms"}
 _OVERTAKING_DATAGRAMS = {"delay": {"uniform": ["500 us", "5 ms"]}}
 _STRUCTURED_RATE_PER_S = 10
 """Faults may cost deliveries for seconds: so some events come later than that."""
+USUAL: Mapping[str, Mapping[str, Any]] = {
+    "links": {"delay": "2 ms"},
+    "failure_detection": {"heartbeat": "100 ms", "timeout": "300 ms", "reconnect": "20 ms"},
+    "workload": {"attributes": 2, "predicates": 1, "matching_rate": 0.5, "subscribers_per_actor": 2},
+}
+"""What sections have in schedules that are not varied."""
 DRAIN = {"limit": "60 s"}
 """Of schedules of which nothing else is said: what has not come by then is late in any case."""
 _STRUCTURED_DRAIN = {"limit": "5 s"}
@@ -102,6 +110,8 @@ class ScheduleSpace:
     """Dotted paths of those that every run is asked for (`murmuration.hunt.properties`), beside what always is."""
     brokers_min: int = 2
     publishers: int = 2
+    varied: bool = False
+    """Are links, clients, filters and times other ones than usual, too?"""
     disks: tuple[str, ...] = ()
     """The brokers whose disks may be lost."""
     scenario: Mapping[str, Any] | None = None
@@ -134,6 +144,8 @@ def space_of_variant(routing: str, reliability: str, variant: str) -> ScheduleSp
         raise InputError("variant", repr(variant), ", ".join(VARIANTS))
     if variant == REPLACED:
         return _space_with_newcomers(routing, reliability)
+    if variant == VARIED:
+        return replace(space_of(routing, reliability), varied=True)
     return _space_with_backups(routing, reliability, variant)
 
 

@@ -1,0 +1,88 @@
+"""Schedules over other links, clients, filters and times than usual: in what never varies nobody looks for faults."""
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from murmuration.hunt.space import USUAL, ScheduleSpace
+
+_OFTEN = 0.4
+"""So many of the sections of a schedule are other ones than usual, and so many of the keys of its workload."""
+_BRIEFLY_QUEUED = 0.3
+_DELAYS: tuple[object, ...] = ("0 ms", "20 ms", {"uniform": ["500 us", "20 ms"]}, {"exponential": "5 ms"})
+_DETECTIONS = (("50 ms", "200 ms", "5 ms"), ("100 ms", "300 ms", "200 ms"), ("500 ms", "2 s", "100 ms"))
+"""(heartbeat, timeout, reconnect): no delay above comes near a timeout."""
+_WORKLOAD: Mapping[str, tuple[object, ...]] = {
+    "attributes": (3,),
+    "predicates": (2,),
+    "integers": (4,),
+    "categories": (3,),
+    "subscriptions_per_subscriber": (2, 3),
+    "subscribers_per_actor": (1, 4),
+    "arrival": ("uniform",),
+    "matching_rate": (0.1, 0.9),
+    "exponent": (0.0, 2.0),
+}
+
+
+def varied(rng: random.Random, space: ScheduleSpace, scenario: Mapping[str, Any]) -> dict[str, Any]:
+    """The scenario with some sections that are other ones than usual."""
+    changed = dict(scenario)
+    for section, change in _CHANGES.items():
+        if rng.random() < _OFTEN:
+            changed[section] = {**scenario.get(section, {}), **change(rng, space, scenario)}
+    if "last_mile" not in changed and not space.disks and rng.random() < _OFTEN / 2:
+        changed["last_mile"] = "broker"
+    return changed
+
+
+def less_varied(scenario: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The scenario with one section as it usually is, for each that is not."""
+    for section in ("client_links", "last_mile"):
+        if section in scenario:
+            yield {key: value for key, value in scenario.items() if key != section}
+    for section, usual in USUAL.items():
+        kept = {key: value for key, value in scenario[section].items() if key not in _VARIED.get(section, ())}
+        if {**kept, **usual} != scenario[section]:
+            yield {**scenario, section: {**kept, **usual}}
+
+
+def _links(rng: random.Random, space: ScheduleSpace, scenario: Mapping[str, Any]) -> dict[str, Any]:
+    links: dict[str, Any] = {"delay": rng.choice(_DELAYS), "reordering_by": rng.choice(("1 ms", "100 ms"))}
+    if rng.random() < _BRIEFLY_QUEUED:
+        links |= {"messages_per_s": 500, "queue_messages": rng.choice((3, 20))}
+    return links
+
+
+def _client_links(rng: random.Random, space: ScheduleSpace, scenario: Mapping[str, Any]) -> dict[str, Any]:
+    return {**_links(rng, space, scenario), **drawn_harm(rng, space)}
+
+
+def _detection(rng: random.Random, space: ScheduleSpace, scenario: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(zip(("heartbeat", "timeout", "reconnect"), rng.choice(_DETECTIONS), strict=True))
+
+
+def _workload(rng: random.Random, space: ScheduleSpace, scenario: Mapping[str, Any]) -> dict[str, Any]:
+    workload = scenario["workload"]
+    changed = {key: rng.choice(values) for key, values in _WORKLOAD.items() if rng.random() < _OFTEN}
+    clients = rng.randint(workload["publishers"], 2 * workload["clients"])
+    return {**changed, "clients": clients}
+
+
+def drawn_harm(rng: random.Random, space: ScheduleSpace) -> dict[str, float]:
+    """What links do to messages all the time, where the promise covers it."""
+    drawn = {name: rng.choice(space.harm) for name in ("loss", "duplication", "reordering")}
+    return {name: probability for name, probability in drawn.items() if probability}
+
+
+_CHANGES: Mapping[str, Callable[[random.Random, ScheduleSpace, Mapping[str, Any]], dict[str, Any]]] = {
+    "links": _links,
+    "client_links": _client_links,
+    "failure_detection": _detection,
+    "workload": _workload,
+}
+_VARIED: Mapping[str, tuple[str, ...]] = {
+    "links": ("delay", "reordering_by", "messages_per_s", "queue_messages"),
+    "workload": tuple(_WORKLOAD),
+}
+"""Keys that are as usual where they are left out, or are usually something else."""
