@@ -229,7 +229,7 @@ class FaultWriter:
         if fault.kind in _SEEDED or (fault.kind == "partition" and not self._has_links):
             return fault if fault.near is None else fault._replace(near=fault.near % len(self._brokers))
         count = len(self._nodes if fault.kind in NODE_FAULTS else self._links)
-        return fault._replace(number=fault.number % count)
+        return fault._replace(number=fault.number % max(1, count))
 
     def _entries(self, fault: DrawnFault) -> tuple[list[_Timed], object]:
         """The entries by their times, and what they keep busy. The number says which node or link is hit."""
@@ -248,11 +248,15 @@ class FaultWriter:
             return replacing(self._rules, self._homes, at_ms, kind, number, lasting_ms), (kind, at_ms)
         if kind in STAND_INS:
             return self._stand_in(at_ms, kind, number, lasting)
-        link = list(self._links[number % len(self._links)])
         if kind == "rewire":
             return self._rewire(at_ms, number, lasting_ms, near), kind
+        if kind == "partition" and not self._has_links:
+            return [(at_ms, {kind: [self._some(number)], **lasting})], kind
+        if not self._links:  # brokers without links, that deliver themselves
+            return [], kind
+        link = list(self._links[number % len(self._links)])
         if kind == "partition":
-            return [(at_ms, {kind: [self._side(link) if self._has_links else self._some(number)], **lasting})], kind
+            return [(at_ms, {kind: [self._side(link)], **lasting})], kind
         change = {"cut": link} if kind == "cut" else {"link": link, **_CHANGES[kind]}
         return [(at_ms, {**change, **lasting})], (kind == "cut", *link)
 

@@ -1,8 +1,11 @@
 """Variants of a pair: schedules in which publishers' brokers have backups, or brokers of cells are replaced."""
 
+import contextlib
 import json
 import random
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +13,9 @@ from murmur_pubsub.errors import InputError
 from murmuration.hunt.chunk import Quarry
 from murmuration.hunt.mutation import drawn_in_bursts
 from murmuration.hunt.quarries import all_pairs
+from murmuration.hunt.schedule import draw_scenario
+from murmuration.hunt.space import USUAL
+from murmuration.hunt.varying import less_varied
 from tests.hunt.hunting import here, hunt, silent
 from tests.protocols.cells.planted_bugs import DRAWN
 
@@ -43,6 +49,37 @@ def test_guided_schedules_replace_brokers() -> None:
 
 def test_guided_schedules_lose_disks_of_brokers_with_backups() -> None:
     assert "disk" in verbs(Quarry("multipath", "end_to_end", variant="crossed"))
+
+
+@pytest.mark.parametrize("pair", ["forwarding/epidemic", "cells/gryphon", "irbr/end_to_end", "vinifera/best_effort"])
+def test_varied_schedules_have_other_links_clients_filters_and_times(pair: str) -> None:
+    space = Quarry.named(f"{pair}/varied").space()
+    scenarios = []
+    for seed in range(40):
+        schedule = drawn_in_bursts(random.Random(seed), space)
+        with contextlib.suppress(InputError):
+            schedule.with_least_numbers(space).keys(space)
+            scenarios.append(schedule.scenario)
+    assert len(scenarios) > 10
+    for section, usual in USUAL.items():
+        as_usual = sum(usual.items() <= scenario[section].items() for scenario in scenarios)
+        assert 0 < as_usual < len(scenarios), section
+    assert any("client_links" in scenario for scenario in scenarios)
+    assert any(scenario.get("last_mile") == "broker" for scenario in scenarios)
+
+
+def test_a_varied_schedule_becomes_a_usual_one_section_by_section() -> None:
+    space = Quarry.named("cells/gryphon/varied").space()
+    usual = Quarry.named("cells/gryphon").space()
+    changed = 0
+    for seed in range(20):
+        scenario: Mapping[str, Any] = draw_scenario(random.Random(seed), space)
+        while (smaller := next(less_varied(scenario), None)) is not None:
+            scenario = smaller
+            changed += 1
+        assert scenario.keys() == draw_scenario(random.Random(seed), usual).keys()
+        assert all(keys.items() <= scenario[section].items() for section, keys in USUAL.items())
+    assert changed > 20
 
 
 @pytest.mark.slow
