@@ -81,6 +81,8 @@ class Epidemic(Reliability):
     """The dispatcher's recovery; also a `reliability.layer.FilterWatcher`."""
 
     message_types: tuple[type, ...] = EPIDEMIC_MESSAGES
+    remembers = ("_counts",)
+    """A number for each pattern that an own event has matched: see `_tag`."""
 
     def __init__(self, context: NodeContext, parameters: EpidemicParameters, services: BrokerServices) -> None:
         self._parameters = parameters
