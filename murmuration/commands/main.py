@@ -376,7 +376,7 @@ def hunt_command(
     reliability: Annotated[list[str] | None, typer.Option(help="The same.")] = None,
     variant: Annotated[
         list[str] | None,
-        typer.Option(help="Schedules in which publishers' brokers have `backups` (or `crossed`), or are `replaced`."),
+        typer.Option(help="Other schedules: `backups`, `crossed`, `replaced`, `varied`."),
     ] = None,
     minutes: Annotated[float | None, typer.Option(help="Hunt for so long.")] = None,
     schedules: Annotated[int | None, typer.Option(help="Hunt until so many were played in all.")] = None,
