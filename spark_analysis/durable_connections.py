@@ -91,8 +91,9 @@ class DurableConnections(Connections):
 
     def explain(self, case: Case, passage: Passage) -> Excuse | None:
         """Why the promise does not cover the finding, or None."""
-        if case.client not in self.homes:
-            return Connections.explain(self, case, passage)
+        if case.client not in self.homes:  # a broker that delivers itself
+            excuse = Connections.explain(self, case, passage)
+            return excuse or (self._given_up(case) if case.finding == "missing" else None)
         lost = self._disk_lost(case)
         if lost is not None:
             return lost

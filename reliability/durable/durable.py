@@ -81,7 +81,7 @@ class Durable(Gryphon):
         self._messages[Resume] = self._on_resume
         self._messages[HopHeard] = self._on_hop_heard
         self._answers: Mapping[type, Callable[[NodeName, Any], Sequence[Effect]]] = {
-            Enlist: lambda source, message: self._keeper.enlist(message, self._now_us),
+            Enlist: self._on_enlist,
             CatchUp: self._on_catch_up,
             Release: self._on_release,
             Enlisted: lambda source, message: self._holders.enlisted(message, self._now_us),
@@ -206,6 +206,10 @@ class Durable(Gryphon):
     def _on_stored(self, token: int) -> Sequence[Effect]:
         effects = self._keeper.stored(token)
         return super()._on_stored(token) if effects is None else effects
+
+    def _on_enlist(self, source: NodeName, message: Enlist) -> Sequence[Effect]:
+        effects = self._keeper.enlist(message, self._now_us)
+        return [*effects, *self._publishing.cut_log(self._now_us)]  # without what was withdrawn
 
     def _on_catch_up(self, source: NodeName, message: CatchUp) -> Sequence[Effect]:
         return [*self._keeper.catch_up(message, self._now_us), *self._publishing.cut_log(self._now_us)]

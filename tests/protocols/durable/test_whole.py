@@ -9,7 +9,7 @@ import pytest
 
 from murmur_pubsub.errors import InputError
 from murmuration.deployment.build_deployment import build
-from murmuration.harness.cluster import Cluster
+from murmuration.harness.cluster import Cluster, Subscription
 from murmuration.scenario.load import check_scenario
 from reliability.durable.durable import Durable
 from reliability.end_to_end.end_to_end import EndToEnd
@@ -28,11 +28,11 @@ def a_cluster(**keys: Any) -> Iterator[Cluster]:
         yield cluster
 
 
-def both_subscribe(cluster: Cluster) -> None:
-    """Bob and Carol ask for everything, and it has settled."""
-    for name in ("bob", "carol"):
-        cluster.clients[name].subscribe("x >= 0")
+def both_subscribe(cluster: Cluster) -> Subscription:
+    """Bob and Carol ask for everything, and it has settled; what Bob has asked for."""
+    bobs, _ = [cluster.clients[name].subscribe("x >= 0") for name in ("bob", "carol")]
     cluster.settle()
+    return bobs
 
 
 def publish(cluster: Cluster, first: int, count: int) -> None:
@@ -184,6 +184,19 @@ def test_a_log_that_is_full_of_what_an_absent_subscriber_lacks_makes_publishers_
         cluster.faults.connect("bob", "b1")
         cluster.drain()
         assert numbers(cluster, "bob") == numbers(cluster, "carol") == list(range(50))
+        judged(cluster)
+
+
+def test_publishers_go_on_when_what_a_full_log_keeps_is_wanted_no_more() -> None:
+    with a_cluster(parameters={"durable": {"log_most": 20, "checkpoint": 5}}) as cluster:
+        cluster.clients["bob"].subscribe("y >= 0")
+        wanted = both_subscribe(cluster)
+        cluster.faults.disconnect("bob", "b2")
+        publish(cluster, 0, 50)
+        cluster.clients["bob"].unsubscribe(wanted)
+        cluster.faults.connect("bob", "b1")
+        cluster.drain()
+        assert numbers(cluster, "carol") == list(range(50))
         judged(cluster)
 
 

@@ -216,6 +216,21 @@ def test_a_run_goes_on_for_a_client_that_is_slow_to_take_what_it_lacks(routing: 
         judged(cluster)
 
 
+@pytest.mark.parametrize("routing", ["irbr", "multipath"])
+def test_publishers_go_on_when_what_a_full_log_keeps_is_wanted_no_more(routing: str) -> None:
+    with a_cluster(routing, parameters={"end_to_end": {"log_most": 20, "checkpoint": 5}}) as cluster:
+        cluster.clients["bob"].subscribe("y >= 0")
+        wanted = both_subscribe(cluster)
+        cluster.faults.partition(["b3", "bob"])
+        cluster.advance("500 ms")
+        publish(cluster, 0, 50)
+        cluster.clients["bob"].unsubscribe(wanted)
+        cluster.faults.unite()
+        cluster.drain()
+        assert numbers(cluster, "carol") == list(range(50))
+        valid(cluster)
+
+
 def test_without_datagrams_the_ends_cannot_talk_and_the_pair_is_refused() -> None:
     scenario = {
         "overlay": CHAIN, "workload": {"kind": "by_hand"},
