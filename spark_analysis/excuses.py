@@ -147,7 +147,7 @@ class Excuses:
             return self._apart(case)
         if not passage.hops:
             return self._near_in_time(case, "destroys")
-        # Where the links do not say the way, an event may have to go to another broker before its own subscribers get it.
+        # Where links do not say the way, an event may have to go elsewhere before the broker's own subscribers get it.
         local = case.publisher == case.client and case.client not in self.homes and (self._one_way or self._meshed)
         if case.client in passage.received or local:
             return self._died_in_hand([case.client], passage) or self._by_tables_at_home(case, passage)

@@ -20,7 +20,7 @@ nothing is published any more comes to its end. News is an event, a request, a l
 """
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from typing import Any
+from typing import Any, ClassVar
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
@@ -81,8 +81,7 @@ class Epidemic(Reliability):
     """The dispatcher's recovery; also a `reliability.layer.FilterWatcher`."""
 
     message_types: tuple[type, ...] = EPIDEMIC_MESSAGES
-    remembers = ("_counts",)
-    """A number for each pattern that an own event has matched: see `_tag`."""
+    remembers: ClassVar = ("_counts",)  # a number for each pattern, see `_tag`
 
     def __init__(self, context: NodeContext, parameters: EpidemicParameters, services: BrokerServices) -> None:
         self._parameters = parameters

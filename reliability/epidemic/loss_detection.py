@@ -14,6 +14,7 @@ tag tells all its names and all entries go. Entries that no dispatcher could ans
 
 import random
 from collections.abc import Container, Mapping, Sequence
+from typing import ClassVar
 
 from murmur_pubsub.machine import NodeName
 
@@ -110,6 +111,8 @@ class LossDetector:
     """The next number expected of each pattern held here and each source; `gap_max`: of a longer gap only this number
     of its last events are taken for lost, since no cache holds more; `settle_us`: how long a subscription may be on its
     way."""
+
+    remembers: ClassVar = ("_expected",)  # a number for each source and pattern that is held here
 
     def __init__(self, lost: LostBuffer, gap_max: int, settle_us: int) -> None:
         self._lost = lost

@@ -33,7 +33,7 @@ Too much in a table costs messages only; too little costs events: so additions n
 import functools
 from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from murmur_pubsub.errors import WireError
 from murmur_pubsub.event import Event
@@ -70,6 +70,7 @@ class Irbr(OverPastry, GossipRouter):
     """See `routing.router.Router`. An event's header is the range it is for; without one it is for all."""
 
     message_types: tuple[type, ...] = (*PASTRY_MESSAGES, *IRBR_MESSAGES)
+    remembers: ClassVar = ("_summaries",)  # what is wanted now, once for each length
 
     def __init__(self, context: NodeContext, parameters: IrbrParameters) -> None:
         super().__init__(context, parameters.resets, self._note)

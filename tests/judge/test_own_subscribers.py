@@ -1,4 +1,4 @@
-"""Brokers that publish and deliver themselves: what excuses an event that none of a publisher's own subscribers gets."""
+"""Brokers that publish and deliver themselves: what excuses that a publisher's own subscribers lack an event."""
 
 from typing import Any
 
