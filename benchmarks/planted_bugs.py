@@ -90,6 +90,10 @@ PLANTED_BUGS = (
         "        self._publishing.client_gone(client)\n", "",
     ),
     PlantedBug(
+        "what was withdrawn stays in the log", "multipath/end_to_end/crossed", "reliability/end_to_end/end_to_end.py",
+        "        effects += self._publishing.forget_done(self._now_us)  # what was withdrawn\n", "",
+    ),
+    PlantedBug(
         "a branch that has said nothing is not waited for", _GRYPHON, "reliability/gryphon/streams.py",
         "acked = [ostream.acked for branch, ostream in self.ostreams.items() if branch not in self._given_up]",
         "acked = [ostream.acked for ostream in self.ostreams.values() if ostream.acked >= 0]",

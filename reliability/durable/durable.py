@@ -209,7 +209,7 @@ class Durable(Gryphon):
 
     def _on_enlist(self, source: NodeName, message: Enlist) -> Sequence[Effect]:
         effects = self._keeper.enlist(message, self._now_us)
-        return [*effects, *self._publishing.cut_log(self._now_us)]  # without what was withdrawn
+        return [*effects, *self._publishing.forget_done(self._now_us)]  # what was withdrawn
 
     def _on_catch_up(self, source: NodeName, message: CatchUp) -> Sequence[Effect]:
         return [*self._keeper.catch_up(message, self._now_us), *self._publishing.cut_log(self._now_us)]

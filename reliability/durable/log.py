@@ -54,13 +54,13 @@ class DurableLog(PubendLog):
 
     def cut(self, final: dict[int, int]) -> list[Effect]:
         """See `PubendLog.cut`."""
-        self._forget_done(final)
+        self.forget_done(final)
         while self._most is not None and len(self) > self._most:
             _, pubend, tick = self._live[0]
             if tick > final.get(pubend, -1):
                 break  # other brokers need it, whatever clients do
             self.record.give_up_for_all(pubend, tick)
-            self._forget_done(final)
+            self.forget_done(final)
         return super().cut(final)
 
     def _more_of(self, logged: Logged) -> list[Any]:

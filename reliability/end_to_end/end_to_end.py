@@ -357,7 +357,7 @@ class EndToEnd(Reliability):
             effects += self._keeper.enlist(nothing, self._now_us)
         effects += self._keeper.enlist(message, self._now_us)
         self._owes = self._owes or self._keeper.owes(self._now_us)
-        effects += self._publishing.cut_log(self._now_us)  # without what was withdrawn
+        effects += self._publishing.forget_done(self._now_us)  # what was withdrawn
         return [*effects, *self._look_whether_owing()]
 
     def _on_release(self, message: Release) -> Sequence[Effect]:

@@ -87,7 +87,7 @@ class PubendLog:
 
     def cut(self, final: dict[int, int]) -> list[Effect]:
         """A checkpoint, if enough of the log is done with; `final`: pubend to the tick up to which it is."""
-        self._forget_done(final)
+        self.forget_done(final)
         oldest = self._live[0][0] if self._live else self._token + 1
         if self._cutting or oldest - self._oldest < self._checkpoint:
             return []
@@ -97,7 +97,7 @@ class PubendLog:
         stored: list[Any] = ["C", self._token, self.sequences, self.ticks, *self._more_at_checkpoint()]
         return [Persist(self._token, msgpack.packb(stored))]
 
-    def _forget_done(self, final: Mapping[int, int]) -> None:
+    def forget_done(self, final: Mapping[int, int]) -> None:
         """Forget the oldest messages, as far as they are done with."""
         live = self._live
         while live and live[0][2] <= final.get(live[0][1], -1) and not self._is_kept(live[0][1], live[0][2]):

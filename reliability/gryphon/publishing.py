@@ -161,4 +161,14 @@ class Publishing:
         """Cut off what all brokers have acknowledged, if that is worth it, and go on if there is room again."""
         if not self.pubends:
             return []
-        return [*self._log.cut({each.number: each.knowledge.final for each in self.pubends}), *self.go_on(now_us)]
+        return [*self._log.cut(self._final), *self.go_on(now_us)]
+
+    def forget_done(self, now_us: int) -> list[Effect]:
+        """Forget what nobody lacks any more, and go on if there is room again. Nothing is given up for that."""
+        self._log.forget_done(self._final)
+        return self.go_on(now_us)
+
+    @property
+    def _final(self) -> dict[int, int]:
+        """Of each pubend the tick up to which all brokers have acknowledged it."""
+        return {each.number: each.knowledge.final for each in self.pubends}
