@@ -2,11 +2,12 @@
 hunt, churn, zoo and doctor.
 
 Exit codes: 0 all right; 1 the verdict is not "valid", or a run ended early; 2 the input cannot be used;
-130 interrupted. Bad input is one message, never a traceback.
+130 interrupted, by Ctrl-C or SIGTERM. Bad input is one message, never a traceback.
 """
 
 import contextlib
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
@@ -477,6 +478,7 @@ def doctor_command(as_json: JsonOption = False) -> None:
 
 def main() -> None:
     """The entry point: errors a person can mend become one message."""
+    signal.signal(signal.SIGTERM, _interrupt)
     try:
         sys.exit(application(prog_name="murmur", standalone_mode=False))  # the code of a typer.Exit, or None
     except InputError as error:
@@ -493,6 +495,11 @@ def main() -> None:
         if not hasattr(error, "format_message"):
             raise
         _stop(f"murmur: {error.format_message()}", 2)  # a usage error of the command line itself
+
+
+def _interrupt(*_: object) -> None:
+    """What `kill`, `timeout` and service managers send ends a command as Ctrl-C does."""
+    raise KeyboardInterrupt
 
 
 def _stop(message: str, code: int) -> None:
