@@ -31,7 +31,7 @@ def varied(rng: random.Random, space: ScheduleSpace, scenario: Mapping[str, Any]
     for section, change in _CHANGES.items():
         if rng.random() < _OFTEN:
             changed[section] = {**scenario.get(section, {}), **change(rng, space, scenario)}
-    if "last_mile" not in changed and not space.disks and rng.random() < _OFTEN / 2:
+    if rng.random() < _OFTEN / 2:
         changed["last_mile"] = "broker"
     return changed
 
