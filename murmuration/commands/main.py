@@ -7,8 +7,6 @@ Exit codes: 0 all right; 1 the verdict is not "valid", or a run ended early; 2 t
 
 import contextlib
 import json
-import signal
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -17,6 +15,7 @@ import typer
 from murmur_pubsub.errors import InputError, RunError
 from murmuration.commands.analyze import analyze_runs, run_named
 from murmuration.commands.console import RunProgress
+from murmuration.commands.ending import CutShort, carry_out
 from murmuration.commands.init import NEXT, StarterArgument, begin
 from murmuration.commands.options import (
     ExecutorMemoryOption,
@@ -42,15 +41,6 @@ application = typer.Typer(
 def _examples(*commands: str) -> str:
     """What a command's help ends with."""
     return "\n\n".join(["Examples:", *commands])
-
-
-class CutShort(Exception):
-    """A run that ended early; says what was kept in the folder, if that was made, and how to go on."""
-
-    def __init__(self, folder: Path, kept: str, cause: BaseException) -> None:
-        why = "interrupted" if isinstance(cause, KeyboardInterrupt) else str(cause)
-        super().__init__(f"{why}\n{kept if folder.exists() else 'nothing was kept'}")
-        self.exit_code = 130 if isinstance(cause, KeyboardInterrupt) else 1
 
 
 def _print_version(wanted: bool) -> None:
@@ -478,33 +468,7 @@ def doctor_command(as_json: JsonOption = False) -> None:
 
 def main() -> None:
     """The entry point: errors a person can mend become one message."""
-    signal.signal(signal.SIGTERM, _interrupt)
-    try:
-        sys.exit(application(prog_name="murmur", standalone_mode=False))  # the code of a typer.Exit, or None
-    except InputError as error:
-        _stop(f"murmur: {error}", 2)
-    except CutShort as error:
-        _stop(f"murmur: {error}", error.exit_code)
-    except RunError as error:
-        _stop(f"murmur: {error}", 130 if isinstance(error.__cause__, KeyboardInterrupt) else 1)
-    except (typer.Abort, KeyboardInterrupt):
-        _stop("murmur: interrupted", 130)
-    except OSError as error:
-        _stop(f"murmur: {error}", 1)
-    except Exception as error:
-        if not hasattr(error, "format_message"):
-            raise
-        _stop(f"murmur: {error.format_message()}", 2)  # a usage error of the command line itself
-
-
-def _interrupt(*_: object) -> None:
-    """What `kill`, `timeout` and service managers send ends a command as Ctrl-C does."""
-    raise KeyboardInterrupt
-
-
-def _stop(message: str, code: int) -> None:
-    print(message, file=sys.stderr)
-    sys.exit(code)
+    carry_out(application)
 
 
 if __name__ == "__main__":

@@ -48,6 +48,8 @@ REPLACED = "replaced"
 """What schedules are called in which brokers join cells and depart."""
 VARIED = "varied"
 """What schedules are called over other links, clients, filters and times than usual (`varying`)."""
+COMMANDS = ("ask", "ask", "say", "say")
+"""A client asks for something that its workload does not, or publishes it."""
 VARIANTS = (*BACKUPS, REPLACED, VARIED)
 """Schedules with something that others never have."""
 REPLACEMENTS = ("replace", "replace", "replace", "replace", "join", "depart", "cut_newcomer")
@@ -145,7 +147,8 @@ def space_of_variant(routing: str, reliability: str, variant: str) -> ScheduleSp
     if variant == REPLACED:
         return _space_with_newcomers(routing, reliability)
     if variant == VARIED:
-        return replace(space_of(routing, reliability), varied=True)
+        space = space_of(routing, reliability)
+        return replace(space, varied=True, kinds=(*space.kinds, *COMMANDS))
     return _space_with_backups(routing, reliability, variant)
 
 

@@ -68,6 +68,11 @@ def test_varied_schedules_have_other_links_clients_filters_and_times(pair: str) 
     assert any(scenario.get("last_mile") == "broker" for scenario in scenarios)
 
 
+@pytest.mark.parametrize("pair", ["forwarding/epidemic", "cells/durable", "irbr/end_to_end"])
+def test_clients_of_varied_schedules_ask_and_publish_beside_their_workload(pair: str) -> None:
+    assert {"subscribe", "unsubscribe", "publish"} <= verbs(Quarry.named(f"{pair}/varied"))
+
+
 def test_a_varied_schedule_becomes_a_usual_one_section_by_section() -> None:
     space = Quarry.named("cells/gryphon/varied").space()
     usual = Quarry.named("cells/gryphon").space()
