@@ -2,7 +2,7 @@
 
 The multipath paper's low rate (`murmuration.papers.multipath`): 120 brokers, fanout 35, 60 publications a second, after
 240 s in which links are learned; but 60 s are measured and not 600. `python -m benchmarks.delegation FOLDER` plays what
-is missing in the folder on all cores, keeps each run there, and prints the table (five seeds, two hours of a core).
+is missing in the folder on all cores, keeps each run there, and prints the table (five seeds, 25 minutes of a core).
 """
 
 import argparse
