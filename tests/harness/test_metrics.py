@@ -48,7 +48,7 @@ def port() -> int:
 
 def scrape(port: int) -> dict[tuple[str, str], float]:
     """The samples by name and node."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
         families = list(text_string_to_metric_families(answer.read().decode()))
     return {(each.name, each.labels.get("node", "")): each.value for family in families for each in family.samples}
 

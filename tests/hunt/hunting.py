@@ -12,6 +12,8 @@ from murmuration.hunt.hunt import Hunt, HuntLimits, Work
 from murmuration.hunt.shrink_tasks import play_piece
 
 HASTY = "tests.protocols.gryphon.planted_bugs:HastyHorizon"
+ENOUGH_S = 1_000.0
+"""To make a schedule small until nothing can be left out, on cores that have much else to do."""
 
 
 def here(work: Work) -> Iterator[TaskEnd]:

@@ -17,7 +17,7 @@ from murmuration.hunt.chunk import Quarry
 from murmuration.hunt.hunt import Ends
 from murmuration.hunt.shrink_tasks import play_piece
 from murmuration.hunt.symptoms import tried
-from tests.hunt.hunting import HASTY, here, hunt, lost, played_at_once, silent
+from tests.hunt.hunting import ENOUGH_S, HASTY, here, hunt, lost, played_at_once, silent
 from tests.hunt.test_coverage import CHAIN
 from tests.hunt.test_properties import RESTLESS
 
@@ -25,7 +25,8 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.slow
-def test_a_planted_bug_is_found_shrunk_and_saved_as_a_test(tmp_path: Path) -> None:
+def test_a_planted_bug_is_found_shrunk_and_saved_as_a_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("murmuration.hunt.hunt._SHRINK_S", ENOUGH_S)
     found = hunt(tmp_path, 20, Quarry("cells", HASTY))
     found.run(here, silent)
     findings = found.found.all
@@ -49,7 +50,8 @@ def test_a_planted_bug_is_found_shrunk_and_saved_as_a_test(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_what_is_found_on_many_cores_is_what_is_found_on_one(tmp_path: Path) -> None:
+def test_what_is_found_on_many_cores_is_what_is_found_on_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("murmuration.hunt.hunt._SHRINK_S", ENOUGH_S)
     quarry = Quarry("forwarding", RESTLESS["reliability"], scenario={**CHAIN, "broker": RESTLESS})
 
     def found(folder: Path, ends: Ends) -> list[tuple[str, int]]:

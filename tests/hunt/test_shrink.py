@@ -11,6 +11,7 @@ from murmuration.hunt.mutation import drawn_in_bursts
 from murmuration.hunt.schedule import Schedule, draw_parts
 from murmuration.hunt.shrink import Shrinking, Smaller, _simpler, shrink, still_fails
 from murmuration.hunt.symptoms import Symptom, tried
+from tests.hunt.hunting import ENOUGH_S
 from tests.hunt.test_coverage import CHAIN
 from tests.hunt.test_properties import RESTLESS
 
@@ -30,7 +31,7 @@ def test_one_fault_is_left_where_one_is_enough(seed: int) -> None:
     space, schedule = quarry.space(), failing(quarry, seed)
     symptom = tried(schedule.keys(space)).symptom
     assert symptom is not None
-    small = shrink(schedule, space, symptom)
+    small = shrink(schedule, space, symptom, ENOUGH_S)
     again = tried(small.keys).symptom
     assert again is not None
     assert again.kind == symptom.kind
@@ -52,7 +53,7 @@ def test_it_comes_out_the_same_however_many_are_tried_at_once_and_in_whatever_or
         return known[repr(smaller)]
 
     def shrunk(at_once: int) -> tuple[dict[str, Any], int]:
-        rng, shrinking = random.Random(at_once), Shrinking(schedule, space, symptom)
+        rng, shrinking = random.Random(at_once), Shrinking(schedule, space, symptom, ENOUGH_S)
         under_way: list[tuple[int, Schedule]] = []
         while True:
             while len(under_way) < at_once and (following := shrinking.next_try()) is not None:
@@ -117,6 +118,6 @@ def test_a_fault_at_the_last_of_many_brokers_comes_to_be_at_the_first_of_few() -
     schedule = Schedule(scenario, (DrawnFault(500, "kill", 11 * 8 + 6, 200),))
     symptom = tried(schedule.keys(space)).symptom
     assert symptom is not None
-    small = shrink(schedule, space, symptom)
+    small = shrink(schedule, space, symptom, ENOUGH_S)
     assert small.keys["overlay"]["brokers"] == 2
     assert [entry["kill"] for entry in small.keys["faults"]] == ["b0"]

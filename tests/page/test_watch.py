@@ -38,7 +38,7 @@ def opened(started: subprocess.Popen[str]) -> tuple[str, urllib.request.OpenerDi
     assert started.stderr is not None
     link = started.stderr.readline().strip()
     opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
-    return opener.open(link, timeout=30).geturl(), opener
+    return opener.open(link, timeout=120).geturl(), opener
 
 
 def test_an_interrupt_ends_a_run_that_waits_for_its_page(watched: subprocess.Popen[str], tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_an_interrupt_ends_a_run_that_waits_for_its_page(watched: subprocess.Pop
         pass
     time.sleep(1)  # now it waits: of an interrupt within an import Python may make nothing
     watched.send_signal(signal.SIGINT)
-    _, said = watched.communicate(timeout=30)
+    _, said = watched.communicate(timeout=120)
     # Either is 130 in a shell: Python ends by the signal itself if the interrupt came while an import ran `exec`.
     assert watched.returncode in (130, -signal.SIGINT)
     assert "interrupted" in said
@@ -61,13 +61,13 @@ def test_the_page_stays_after_the_run_until_an_interrupt(watched: subprocess.Pop
     page, opener = opened(watched)
     origin = page.split("/run/")[0]
     request = urllib.request.Request(f"{page}do", b'{"paused": false}', {"Origin": origin})
-    opener.open(request, timeout=30)
+    opener.open(request, timeout=120)
     assert watched.stderr is not None
     for line in watched.stderr:
         if "stays until Ctrl-C" in line:
             break
-    assert opener.open(page, timeout=30).status == 200
+    assert opener.open(page, timeout=120).status == 200
     watched.send_signal(signal.SIGINT)
-    out, said = watched.communicate(timeout=30)
+    out, said = watched.communicate(timeout=120)
     assert watched.returncode == 0, said
     assert f"run folder: {tmp_path / 'run'}" in out

@@ -22,7 +22,7 @@ def test_a_run_that_is_terminated_says_what_is_kept(tmp_path: Path) -> None:
         if "publishing" in line and "publishing 0 " not in line:
             break
     begun.terminate()
-    said += begun.communicate(timeout=60)[1]
+    said += begun.communicate(timeout=120)[1]
     assert begun.returncode == 130, said
     assert said.splitlines()[-1] == f"what was journaled is kept: `murmur analyze {run}` reads it"
     assert json.loads((run / "manifest.json").read_text())["status"] == "interrupted"
