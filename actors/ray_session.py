@@ -85,20 +85,21 @@ def ray_session(
     import ray
 
     try:
-        with _keeping_sigterm():
-            ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
+        _begin_ray(address=address)
         identifiers = [each.identifier for each in joined] or [ray.get_runtime_context().get_node_id()]
         yield RaySession(identifiers, known_as=[(each.name, each.address) for each in joined])
     finally:
         ray.shutdown()
 
 
-@contextlib.contextmanager
-def _keeping_sigterm() -> Iterator[None]:
-    """Ray takes SIGTERM for itself, and ends the process at once: a handler that was there before gets it back."""
+def _begin_ray(**options: Any) -> None:
+    """Begin Ray in this process. Ray takes SIGTERM for itself, and ends the process at once: a handler that was there
+    before gets it back."""
+    import ray
+
     before = signal.getsignal(signal.SIGTERM)
     try:
-        yield
+        ray.init(logging_level=logging.ERROR, log_to_driver=False, **options)
     finally:
         if callable(before) and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, before)
@@ -121,22 +122,18 @@ def _own_ray(actors: int, hosts: int) -> Iterator[RaySession]:
     config = {"worker_maximum_startup_concurrency": actors, "worker_niceness": 0}
     try:
         if hosts == 1:
-            with _keeping_sigterm():
-                ray.init(
-                    address="local",
-                    num_cpus=os.cpu_count(),
-                    include_dashboard=False,
-                    object_store_memory=_OBJECT_STORE_BYTES,
-                    logging_level=logging.ERROR,
-                    log_to_driver=False,
-                    _temp_dir=folder,
-                    _system_config=config,
-                )
+            _begin_ray(
+                address="local",
+                num_cpus=os.cpu_count(),
+                include_dashboard=False,
+                object_store_memory=_OBJECT_STORE_BYTES,
+                _temp_dir=folder,
+                _system_config=config,
+            )
             session = RaySession([ray.get_runtime_context().get_node_id()], _head_processes(folder))
         else:
             started = cluster = _start_raylets(hosts, folder, config)
-            with _keeping_sigterm():
-                ray.init(address=cluster.address, logging_level=logging.ERROR, log_to_driver=False)
+            _begin_ray(address=cluster.address)
             raylets = [cluster.head_node, *sorted(cluster.worker_nodes, key=lambda raylet: str(raylet.node_id))]
             identifiers = [raylet.node_id for raylet in raylets]
             head = _head_processes(folder)[:1]

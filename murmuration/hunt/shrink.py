@@ -5,6 +5,7 @@ all before it are known not to: so what is left is the same however many are tri
 """
 
 import copy
+import itertools
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -138,7 +139,8 @@ def _smaller(schedule: Schedule, space: ScheduleSpace) -> Iterator[Schedule]:
         yield Schedule(schedule.scenario, faults[len(faults) // 2 :])
     for number in range(len(faults)):
         yield Schedule(schedule.scenario, (*faults[:number], *faults[number + 1 :]))
-    for scenario in _smaller_scenarios(schedule.scenario, space.varied):
+    usual = less_varied(schedule.scenario) if space.varied else ()
+    for scenario in itertools.chain(usual, _smaller_scenarios(schedule.scenario)):
         yield Schedule(scenario, faults)
     for number, fault in enumerate(faults):
         for simpler in _simpler(fault):
@@ -157,9 +159,7 @@ def _fitted(schedule: Schedule, space: ScheduleSpace) -> tuple[DrawnFault, ...]:
     return tuple(kept)
 
 
-def _smaller_scenarios(scenario: Mapping[str, Any], is_varied: bool) -> Iterator[Mapping[str, Any]]:
-    if is_varied:
-        yield from less_varied(scenario)
+def _smaller_scenarios(scenario: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     overlay, workload, links = scenario["overlay"], scenario.get("workload", {}), scenario.get("links", {})
     if type(overlay.get("brokers")) is int and "identifiers" not in overlay:
         for brokers in (2, 3, overlay["brokers"] // 2, overlay["brokers"] - 1):

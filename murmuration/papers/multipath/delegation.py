@@ -43,13 +43,11 @@ def measure_delegation(spec: RoutedSpec) -> DelegationRun:
     spent = ProcessMeter()
     with tempfile.TemporaryDirectory() as folder:
         network = MultipathNetwork(spec, Path(folder))
-        network.publish_steadily(int(spec.warm_s * spec.warm_rate_per_s), spec.warm_rate_per_s, 1)
+        network.learn()
         sent: Counter[NodeName] = Counter()
         for name, broker in network.brokers.items():
             count_sent(broker, name, sent)
-        network.begin_measuring(spec.seconds)
-        network.publish_steadily(int(spec.seconds * spec.rate_per_s), spec.rate_per_s, 2)
-        found = network.finish()
+        found = network.measure()
     return DelegationRun(
         spec, found.system_yield, found.mean_hops, found.traffic_per_s, max(sent.values()) / spec.seconds,
         found.required, (found.missing, found.duplicate, found.spurious), spent.cpu_s,

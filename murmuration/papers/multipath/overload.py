@@ -74,14 +74,11 @@ def measure_overload(spec: OverloadSpec) -> OverloadMeasures:
     sent: Counter[NodeName] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         network = MultipathNetwork(spec, Path(folder))
-        if spec.warm_s:
-            network.publish_steadily(int(spec.warm_s * spec.warm_rate_per_s), spec.warm_rate_per_s, 1)
+        network.learn()
         for name, broker in network.brokers.items():
             count_sent(broker, name, sent)
             network.runtime.slow(name, spec.work_us)
-        network.begin_measuring(spec.seconds)
-        network.publish_steadily(int(spec.seconds * spec.rate_per_s), spec.rate_per_s, 2)
-        found = network.finish()
+        found = network.measure()
     return OverloadMeasures(
         spec, found.published, found.required, found.deliveries, found.pure_forwards,
         sum(length * count for length, count in enumerate(found.hops)), found.soft_links,

@@ -159,6 +159,17 @@ class MultipathNetwork(MeasuredNetwork):
         self.runtime.run(until_us=1)
         self.runtime.run(stop=lambda: not self.runtime.in_flight[CONTROL_MESSAGE])
 
+    def learn(self) -> None:
+        """Publish at the rate and for the time in which links are learned, if there is any."""
+        if self.spec.warm_s:
+            self.publish_steadily(int(self.spec.warm_s * self.spec.warm_rate_per_s), self.spec.warm_rate_per_s, 1)
+
+    def measure(self) -> MultipathMeasures:
+        """Publish at the rate and for the time that are measured, and say what came out."""
+        self.begin_measuring(self.spec.seconds)
+        self.publish_steadily(int(self.spec.seconds * self.spec.rate_per_s), self.spec.rate_per_s, 2)
+        return self.finish()
+
     def publish_steadily(self, count: int, rate_per_s: float, salt: int) -> None:
         """Publish so many contents of the dataset at this rate, beginning now, and run to the last one's time."""
         runtime, contents = self.runtime, self.dataset.contents
@@ -243,10 +254,7 @@ def measure_multipath(spec: MultipathSpec) -> MultipathMeasures:
     spent = ProcessMeter()
     with tempfile.TemporaryDirectory() as folder:
         network = MultipathNetwork(spec, Path(folder))
-        if spec.warm_s:
-            network.publish_steadily(int(spec.warm_s * spec.warm_rate_per_s), spec.warm_rate_per_s, 1)
-        network.begin_measuring(spec.seconds)
-        network.publish_steadily(int(spec.seconds * spec.rate_per_s), spec.rate_per_s, 2)
-        measures = network.finish()
+        network.learn()
+        measures = network.measure()
     measures.wall_s, measures.cpu_s, measures.memory_mb = spent.wall_s, spent.cpu_s, spent.memory_mb
     return measures
