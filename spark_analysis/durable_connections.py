@@ -93,7 +93,7 @@ class DurableConnections(Connections):
         """Why the promise does not cover the finding, or None."""
         if case.client not in self.homes:  # a broker that delivers itself
             excuse = Connections.explain(self, case, passage)
-            return excuse or (self._given_up(case) if case.finding == "missing" else None)
+            return excuse or (self._begun_anew(case) or self._given_up(case) if case.finding == "missing" else None)
         lost = self._disk_lost(case)
         if lost is not None:
             return lost
@@ -208,13 +208,26 @@ class DurableConnections(Connections):
         """Nobody but the client knows of a subscription that has not settled. If it dies, it has to begin anew."""
         if case.issued_us is None:
             return None
-        covering = (time_us for time_us, covers_us in self.settled if covers_us >= case.issued_us)
-        first_us = min(covering, default=NEVER_US)
+        first_us = self._settled_us(case.issued_us)
         for window in self.windows:
             if window.kills and case.client in window.nodes and case.issued_us <= window.in_effect_us:
                 if window.from_us <= first_us and case.published_us <= self._back_again_us(case.client, window):
                     return Excuse(f"{window.step.text}: its subscription had not settled")
         return None
+
+    def _begun_anew(self, case: Case) -> Excuse | None:
+        """A broker that was killed subscribes again. All that may publish have to hear of that, also those that were
+        away when it came back."""
+        due_us = NEVER_US if case.overtaken_us is None else case.overtaken_us
+        for window in self.windows:
+            if window.kills and case.client in window.nodes and window.from_us < due_us:
+                if case.published_us <= self._settled_us(window.repaired_us):
+                    return Excuse(f"{window.step.text}: its subscriptions begin anew, and had not settled")
+        return None
+
+    def _settled_us(self, issued_us: int) -> int:
+        """When what had been asked for by that time had settled."""
+        return min((time_us for time_us, covers_us in self.settled if covers_us >= issued_us), default=NEVER_US)
 
     def _back_again_us(self, client: str, kill: Window) -> int:
         """By when a client that had died has begun anew: it may run again, and be cut off still."""

@@ -44,3 +44,22 @@ def test_a_broker_may_refuse_what_it_publishes_itself() -> None:
     )  # fmt: skip
     assert any("was told that it was refused" in text for text in own_pairs(judgement))
     assert judgement.numbers["verdict"] == "valid", judgement.numbers["reason"]
+
+
+def test_a_broker_that_was_killed_subscribes_anew_with_publishers_brokers_that_come_back_later() -> None:
+    overlay = {
+        "kind": "structured", "brokers": 2, "probe": "200 ms", "probe_timeout": "100 ms", "leaf_set": 16,
+        "identifiers": [36, 11],
+    }  # fmt: skip
+    workload = {
+        "kind": "zipf", "clients": 2, "publishers": 1, "publications": 104, "rate_per_s": 10, "attributes": 3,
+        "predicates": 2, "matching_rate": 0.5, "subscribers_per_actor": 1, "integers": 4, "categories": 3,
+        "subscriptions_per_subscriber": 3,
+    }  # fmt: skip
+    faults = [{"at": "0 ms", "kill": "b1", "for": "50 ms"}, {"at": "0 ms", "kill": "b0", "for": "10220 ms"}]
+    judgement = judged(
+        seed=7928, overlay=overlay, workload=workload, broker={"routing": "scribe", "reliability": "end_to_end"},
+        datagrams={"delay": "1 ms"}, drain={"limit": "60 s"}, faults=faults,
+    )  # fmt: skip
+    assert any("begin anew" in excuse.text for excuse in judgement.excused.values())
+    assert judgement.numbers["verdict"] == "valid", judgement.numbers["reason"]
