@@ -4,7 +4,8 @@ Theory of operation (Vinifera IV-B1 and IV-C). In each round a node shuffles its
 exchanges its routing table with a neighbour drawn at random, and both select their neighbours anew from the peers that
 they have, got and sampled. It sends a heartbeat to its neighbours and to the peers at which it has installed
 subscriptions, but not to those that have sent it one since its last round: one heartbeat and its answer tell both sides
-all. A peer is removed when it misses the deadline for an answer, or has been silent for three rounds.
+all. A peer that has not answered is asked twice more before the deadline, since a datagram may be lost. It is removed
+when it misses the deadline, or has been silent for three rounds.
 
 Hearsay does not prove that a peer is alive: routing uses *contacts* alone, peers that have spoken for themselves
 (`routing.smallworld.contacts`). A heartbeat tells its receiver the sender's identifier and those of its neighbours.
@@ -57,9 +58,13 @@ from routing.smallworld.selection import NeighbourSelection
 from routing.smallworld.uplinks import Uplinks
 
 _ROUND = ("routing", "round")
+_ASK_AGAIN = ("routing", "ask again")
 _DEADLINE = ("routing", "deadline")
 _RETRY = ("routing", "join")
 SILENT_ROUNDS = 3
+_BEATS = 3
+"""How often a peer is asked until the deadline. Where links lose 5 % of all messages, one heartbeat in ten is not
+answered: asked once, nodes went on taking each other for failed, and the ring never settled."""
 _SEEK_EVERY = 8
 """In rounds: how often a node looks for its successor though none has failed."""
 _SEEK_TIMES = 2
@@ -102,6 +107,8 @@ class GossipOverlay:
         """See `messages.Beat`."""
         self._awaited: dict[NodeName, None] = {}
         """The peers whose answer to this round's heartbeat has not come yet."""
+        self._beats_left = 0
+        """How many more heartbeats those get in this round."""
         self._founding = Founding(context.name, parameters.bootstrap, context.incarnation > 0)
         self._remembered = RememberedPeers(context.name)
         self._requests: dict[NodeName, GossipJoinRequest] = {}
@@ -205,6 +212,8 @@ class GossipOverlay:
         """A timer of the overlay has fired."""
         if fired.key == _ROUND:
             return [SetTimer(_ROUND, self.parameters.cycle_us), *self._begin_round()]
+        if fired.key == _ASK_AGAIN:
+            return self._ask_again()
         if fired.key == _DEADLINE:
             silent, self._awaited = self._awaited, {}
             self._settle()
@@ -266,11 +275,18 @@ class GossipOverlay:
             effects += self._seek() if self._seeking else self._look_beyond()
             self._seeking = max(0, self._seeking - 1)
         beaten = dict.fromkeys(name for name in (*self.neighbours, *self._uplinks) if self._must_beat(name))
-        self._awaited = beaten
-        effects += self._beats(beaten)
-        return [*effects, SetTimer(_DEADLINE, self.parameters.timeout_us)]
+        self._awaited, self._beats_left = beaten, _BEATS
+        return [*effects, *self._ask_again(), SetTimer(_DEADLINE, self.parameters.timeout_us)]
 
     # ----------------------------------------------------------------------------------------- heartbeats
+    def _ask_again(self) -> list[Effect]:
+        """Send a heartbeat to those that owe an answer, and set the time for the next one."""
+        self._beats_left -= 1
+        if not self._awaited:
+            return []
+        again = [SetTimer(_ASK_AGAIN, self.parameters.timeout_us // _BEATS)] if self._beats_left else []
+        return [*self._beats(self._awaited), *again]
+
     def _must_beat(self, name: NodeName) -> bool:
         """Has the peer sent no heartbeat of its own since the last round, the answer to which said it all? Where closed
         connections are not heard of, both sides send them: a node that waits for the other's finds out later."""

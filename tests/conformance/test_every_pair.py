@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.links import Delay, LinkSpec
 from murmur_virtual.run import play_virtual
+from murmuration.hunt.trial import play_schedule
 from murmuration.registry import RELIABILITIES, ROUTINGS, check_parts
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import load_scenario
@@ -137,6 +138,28 @@ def test_on_structured_overlays_every_matching_event_arrives_once(
         play_virtual(structured_deployment(seed, shape), Path(folder), lambda *_: None)
         verdict = judge_plainly(Path(folder))
     assert verdict.counts[:3] == (0, 0, 0), verdict
+
+
+@pytest.mark.parametrize(("routing", "reliability"), STRUCTURED)
+def test_where_datagrams_are_lost_subscriptions_settle_and_nothing_else_is_lost(routing: str, reliability: str) -> None:
+    """Of all probes one in ten has no answer, and no broker may be taken for failed, or all but seldom."""
+    numbers = play_schedule(
+        {
+            "name": "lossy", "runtime": "virtual", "seed": 1,
+            "overlay": {"kind": "structured", "brokers": 40},
+            "workload": {
+                "kind": "zipf", "clients": 20, "publishers": 4, "publications": 40, "rate_per_s": 8, "attributes": 2,
+                "predicates": 1, "matching_rate": 0.1, "subscribers_per_actor": 1,
+            },
+            "broker": {
+                "routing": routing, "reliability": reliability, "parameters": PUSH if reliability in PUSH else {},
+            },
+            "datagrams": {"delay": "5 ms", "loss": 0.05},
+            "drain": {"limit": "20 s"},
+        }
+    ).judgement.numbers  # fmt: skip
+    assert (numbers["duplicate"], numbers["spurious"]) == (0, 0)
+    assert numbers["verdict"] == "valid" or (reliability == "best_effort" and numbers["missing"]), numbers["reason"]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,9 @@ from routing.vinifera.router import VINIFERA, Vinifera
 from tests.protocols.one_node import sent
 
 CYCLE_US, TIMEOUT_US = 2_000_000, 500_000
-ROUND, DEADLINE, RETRY, FLUSH = (TimerFired(("routing", name)) for name in ("round", "deadline", "join", "flush"))
+ROUND, ASK_AGAIN, DEADLINE, RETRY, FLUSH = (
+    TimerFired(("routing", name)) for name in ("round", "ask again", "deadline", "join", "flush")
+)
 TENTH = RING_SIZE // 10
 
 

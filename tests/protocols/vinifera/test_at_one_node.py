@@ -27,6 +27,7 @@ from routing.vinifera.parameters import ViniferaParameters
 from routing.vinifera.router import Vinifera
 from tests.protocols.one_node import sent
 from tests.protocols.vinifera.one_node import (
+    ASK_AGAIN,
     CYCLE_US,
     DEADLINE,
     FLUSH,
@@ -239,6 +240,28 @@ def test_a_neighbour_that_leaves_a_heartbeat_unanswered_fails_with_the_deadline(
     assert list(router.overlay.neighbours) == ["there"]
     router.handle(DEADLINE, 13)
     assert list(router.overlay.neighbours) == ["there"]
+
+
+def test_who_has_not_answered_a_heartbeat_is_asked_twice_more_before_the_deadline() -> None:
+    router = acquainted(there=TENTH, silent=5 * TENTH)
+    effects = router.handle(ROUND, 10)
+    router.handle(Received("there", answer(TENTH, 2)), 11)
+    again = SetTimer(ASK_AGAIN.key, TIMEOUT_US // 3)
+    for is_asked_again in (True, False):
+        assert again in effects
+        effects = router.handle(ASK_AGAIN, 12)
+        assert [to for to, _ in sent(effects, Beat)] == ["silent"]
+        assert (again in effects) is is_asked_again
+    router.handle(Received("silent", answer(5 * TENTH, 2)), 13)
+    router.handle(DEADLINE, 14)
+    assert set(router.overlay.neighbours) == {"there", "silent"}
+
+
+def test_nobody_is_asked_again_once_all_have_answered() -> None:
+    router = acquainted(there=TENTH)
+    router.handle(ROUND, 10)
+    router.handle(Received("there", answer(TENTH, 2)), 11)
+    assert router.handle(ASK_AGAIN, 12) == []
 
 
 def test_of_a_failed_peer_hearsay_is_not_believed_in_any_word_until_it_speaks_itself() -> None:
