@@ -169,7 +169,7 @@ class RunManifest:
     actors: tuple[tuple[str, ...], ...] = ()
     """Nodes that share an actor, and so a process, in a live run; a node that is in none of them has its own."""
     lossy: bool = False
-    """Do links lose messages all the time, as the scenario has them?"""
+    """Do links, or datagrams beside them, lose messages all the time, as the scenario has them?"""
     workload: Mapping[str, Any] = field(default_factory=dict)
     """What was generated, for people."""
     message_kinds: Mapping[int, str] = field(default_factory=dict)

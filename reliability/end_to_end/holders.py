@@ -210,6 +210,9 @@ class Holders:
         effects = self._go_on(holder, step.pubend, now_us)
         if type(step) is CaughtUp and not chain.left:
             self._ask_at(chain, now_us + self._idle_us)
+        elif step.asked and chain.left and chain.has_gap:  # an answer with a hole: its broker is there
+            chain.silent = 0
+            self._ask_at(chain, min(chain.due_us, now_us + self._round_trip.nrt_us))
         return effects
 
     def remind(self, message: Reminder, now_us: int) -> list[Effect]:

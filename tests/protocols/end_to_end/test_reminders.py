@@ -134,6 +134,26 @@ def test_who_lacks_what_it_is_reminded_of_asks_and_who_has_it_says_so() -> None:
     assert messages(holders.remind(Reminder("b0", 0, ["gone"], [7]), 6_000)) == []
 
 
+@pytest.mark.parametrize("answers", [True, False])
+def test_who_gets_an_answer_with_a_hole_asks_again_soon_and_who_gets_none_ever_more_seldom(answers: bool) -> None:
+    """Where a fifth of all messages was lost, the same one was lost five times, and came 3 s late for the last time."""
+    holders = of_own(["b1"])
+    holders.remind(Reminder("b0", 0, ["b0"], [9]), 100_000)
+    asked_us, waits_us = 100_000, []
+    for _ in range(8):
+        now_us, asked = asked_us, []
+        if answers:
+            holders.step(caught(5, 9)._replace(client="b0", asked=now_us // 1_000), now_us + 10_000)
+        while not asked:
+            now_us = holders.due_us
+            asked = messages(holders.look(now_us))
+        assert [(type(each), each.after) for each in asked] == [(CatchUp, 0)]
+        waits_us.append(now_us - asked_us)
+        asked_us = now_us
+    assert (max(waits_us[2:]) < 100_000) is answers
+    assert (waits_us[-1] == 4 * S) is not answers
+
+
 def test_a_word_to_all_is_answered_for_every_client_and_of_that_pubend_alone() -> None:
     holders = of_own(["b1", "b2"])
     (asked,) = messages(holders.remind(Reminder("b0", 1, [], []), 2_000))
