@@ -23,7 +23,7 @@ from actors.live_links import LiveLinks
 from actors.log_keeper import LogKeeper
 from actors.workbench import Workbench
 from murmur_pubsub.codec import Codec
-from murmur_pubsub.contract import DELAY_MAX_US, is_bool
+from murmur_pubsub.contract import DELAY_MAX_US, said
 from murmur_pubsub.deployment import NodeSpec
 from murmur_pubsub.errors import InputError, RunError, WireError
 from murmur_pubsub.journal import DropReason, Refusal, RowKind
@@ -215,10 +215,10 @@ class LiveNode:
         self._workbench.slow_down(0 if alone else work_us)
         return self.work_us + self._workbench.work_us
 
-    def says(self, question: str) -> bool:
+    def says(self, question: str) -> int:
         """What the machine says of itself, such as whether it is `waiting`."""
         try:
-            return is_bool(question, getattr(self.machine, question))
+            return said(question, getattr(self.machine, question))
         except Exception as error:
             self._fail(f"the question whether it is {question}", self.clock.now_us(), error)
             return False

@@ -240,6 +240,7 @@ class Resident:
             "playing": playing,
             "waiting": waiting,
             "settling": settling,
+            "settled_until_us": node.says("settled_until_us") if settling else node.clock.now_us(),
             "now_us": node.clock.now_us(),
             "cpu_us": int(time.process_time() * 1e6) // len(self._household.residents),
             "failure": failure,

@@ -105,6 +105,8 @@ class LiveRun:
         self._unsettled = self._changing or bool(deployment.faults) or watched or steering is not None
         self._asked_us = self._answered_us = 0
         self._before: tuple[tuple[int, int], int] | None = None
+        self._settled_us = -1
+        """What was asked for up to then is in effect, as the journal says."""
         self._published = 0
         self._published_by: dict[tuple[NodeName, int], int] = {}
         self._phase = Phase.STARTING
@@ -219,12 +221,15 @@ class LiveRun:
         """Is everything settled that was issued before the round of questions ahead of this one? Then journal it."""
         totals = self._total(statuses)
         counts = (totals["control_sent"], totals["control_received"])
-        calm = counts[0] == counts[1] and not totals["settling"] and not self.group.unlinked(statuses)
-        before, self._before = self._before, (counts, self._asked_us) if calm else None
-        if not calm or before is None or before[0] != counts:
+        still = counts[0] == counts[1] and not self.group.unlinked(statuses)
+        before, self._before = self._before, (counts, self._asked_us) if still else None
+        if before is None or before[0] != counts:
             return False
-        self._recorder.plain(self._clock.now_us(), RowKind.SETTLED, before[1])
-        return True
+        until_us = min(before[1], *(status["settled_until_us"] for status in statuses.values()))
+        if until_us > self._settled_us:
+            self._settled_us = until_us
+            self._recorder.plain(self._clock.now_us(), RowKind.SETTLED, until_us)
+        return not totals["settling"]
 
     def _publish(self) -> None:
         deployment = self._deployment
@@ -335,7 +340,7 @@ class LiveRun:
         totals: dict[str, int] = {}
         for status in statuses.values():
             for key, value in status.items():
-                if key not in ("failure", "links", "due", "late", "lag_us_max", "now_us"):
+                if key not in ("failure", "links", "due", "late", "lag_us_max", "now_us", "settled_until_us"):
                     totals[key] = totals.get(key, 0) + value
         for name, status in statuses.items():
             self._published_by[name, self.group.incarnations[name]] = status["published"]

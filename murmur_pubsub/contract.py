@@ -44,8 +44,17 @@ def check_machine(machine: object) -> None:
     """Raise `ContractError` for what a factory made that is no machine, or says of itself what it may not."""
     if not isinstance(machine, Machine):
         raise ContractError(f"{machine!r:.60} from its factory", "a murmur_pubsub.machine.Machine")
-    for name in ("waiting", "settling", "hears_resets"):
-        is_bool(name, getattr(machine, name))
+    for name in ("waiting", "settling", "settled_until_us", "hears_resets"):
+        said(name, getattr(machine, name))
+
+
+def said(question: str, answer: object) -> int:
+    """What a machine says of itself, a truth or a time; raises `ContractError` if it is neither."""
+    if question != "settled_until_us":
+        return is_bool(question, answer)
+    if type(answer) is int and answer >= -1:
+        return answer
+    raise ContractError(f"{answer!r:.60} as `{question}`", "whole microseconds, or -1")
 
 
 def is_bool(name: str, said: object) -> bool:

@@ -191,6 +191,13 @@ class Machine(ABC):
         return False
 
     @property
+    def settled_until_us(self) -> int:
+        """While it is `settling`: what was asked of it up to this time, in emulated microseconds, is in effect all the
+        same (-1: it cannot tell). A machine that waits for some time after each change says so, since where somebody
+        always asks for something it is always `settling`."""
+        return -1
+
+    @property
     def hears_resets(self) -> bool:
         """Is it to be told, by a `LinkDown`, when a peer to which it sends datagrams is not there, or its process is
         gone and closes its connections? The answer never changes."""

@@ -28,6 +28,11 @@ class MachineAround(Machine):
         return self.inner.settling
 
     @property
+    def settled_until_us(self) -> int:
+        """See `murmur_pubsub.machine.Machine`."""
+        return self.inner.settled_until_us
+
+    @property
     def hears_resets(self) -> bool:
         """See `murmur_pubsub.machine.Machine`."""
         return self.inner.hears_resets

@@ -5,6 +5,7 @@ hand, command by command (`murmuration.harness.cluster`).
 """
 
 import functools
+from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
@@ -70,7 +71,8 @@ class VirtualRun:
         self._to_come = len(deployment.faults)
         """Faults of the plan that are still to come, and the least end of publishing."""
         self._steering = steering
-        self._changes_unsettled = False
+        self._changed_us: deque[int] = deque()
+        """When subscriptions were changed, and faults were, that have not settled."""
         self._faulted_us = -1
         """When the last fault or repair was: a journal tells what settled after it by a later time."""
         self._fault_injector = VirtualFaultInjector(self.runtime, deployment)
@@ -137,7 +139,7 @@ class VirtualRun:
         limit_us = self.runtime.now_us + _SETTLE_LIMIT_US
         self._run(stop=lambda: self._calm or self.runtime.now_us > limit_us)
         if self._calm:
-            self._settled()
+            self._settled(self.runtime.now_us)
         elif self.runtime.now_us > limit_us:
             self._refuse_unsettled(f"{_SETTLE_LIMIT_US // 1_000_000} s")
 
@@ -219,7 +221,7 @@ class VirtualRun:
             next_us = runtime.next_us
             if next_us is None:
                 break
-            if self._changes_unsettled or (any(runtime.in_flight) and not waits_say_all):
+            if self._changed_us or (any(runtime.in_flight) and not waits_say_all):
                 quiet_since_us = runtime.now_us
             elif next_us > quiet_since_us + self._deployment.drain_us:
                 if not runtime.waiting and not (waits_say_all and runtime.settling):
@@ -242,16 +244,21 @@ class VirtualRun:
         return not self._to_come and all(nodes[name].stalled for name in self._playing)
 
     @property
-    def _calm(self) -> bool:
+    def _still(self) -> bool:
         runtime = self.runtime
-        moving = runtime.in_flight[CONTROL_MESSAGE] or not runtime.links.quiet or runtime.busy
-        return not moving and not runtime.settling and runtime.now_us > self._faulted_us
+        return not (runtime.in_flight[CONTROL_MESSAGE] or not runtime.links.quiet or runtime.busy)
+
+    @property
+    def _calm(self) -> bool:
+        return self._still and not self.runtime.settling and self.runtime.now_us > self._faulted_us
 
     def after_entry(self) -> None:
         """Called after each entry of the queue while events are published and while the run drains."""
         # What is on its way is asked first, since nearly always something is.
-        if self._changes_unsettled and not self.runtime.in_flight[CONTROL_MESSAGE] and self._calm:
-            self._settled()
+        if self._changed_us and not self.runtime.in_flight[CONTROL_MESSAGE] and self._still:
+            until_us = self.runtime.settled_until_us(self._changed_us[0])
+            if until_us is not None and until_us > self._faulted_us:
+                self._settled(until_us)
 
     def _watch(self) -> bool:
         self.after_entry()
@@ -268,7 +275,7 @@ class VirtualRun:
             return []
         self._fault_injector.carry_out(step, fault)
         driver.fault(now_us, step, fault, FaultStage.IN_EFFECT)
-        self._changes_unsettled = True
+        self._changed_us.append(now_us)
         self._faulted_us = now_us
         self.runtime.call_at(now_us + 1, lambda _: None)
         for name in self._fault_injector.gone:
@@ -327,12 +334,13 @@ class VirtualRun:
         else:
             assert isinstance(command, Subscribe | Unsubscribe)
             recorder.subscription(now_us, command.subscriber, command.filter, type(command) is Unsubscribe, ordinal)
-            self._changes_unsettled = True
+            self._changed_us.append(now_us)
         node.take_input(command, now_us)
 
-    def _settled(self) -> None:
-        self._changes_unsettled = False
-        self._recorders["driver"].plain(self.runtime.now_us, RowKind.SETTLED, self.runtime.now_us)
+    def _settled(self, until_us: int) -> None:
+        while self._changed_us and self._changed_us[0] <= until_us:
+            self._changed_us.popleft()
+        self._recorders["driver"].plain(self.runtime.now_us, RowKind.SETTLED, until_us)
 
     def enter(self, phase: Phase) -> None:
         """Journal that the phase begins."""

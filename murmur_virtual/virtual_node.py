@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from murmur_pubsub.contract import DELAY_MAX_US, ContractError, is_bool, next_token
+from murmur_pubsub.contract import DELAY_MAX_US, ContractError, next_token, said
 from murmur_pubsub.deployment import NodeSpec
 from murmur_pubsub.errors import InputError, WireError
 from murmur_pubsub.journal import DropReason, RowKind
@@ -181,10 +181,10 @@ class VirtualNode:
             about = TimerFired(payload)
         self._fail(about, now_us, wrong, ())
 
-    def says(self, question: str) -> bool:
+    def says(self, question: str) -> int:
         """What the machine says of itself, such as whether it is `waiting`."""
         try:
-            return is_bool(question, getattr(self.machine, question))
+            return said(question, getattr(self.machine, question))
         except Exception as error:
             self._fail(f"the question whether it is {question}", self._network.now_us, error, ())
 

@@ -221,11 +221,23 @@ class VirtualRuntime:
     @property
     def settling(self) -> bool:
         """Does a machine know of a subscription that is not in effect everywhere?"""
+        return self.settled_until_us(self.now_us) is None
+
+    def settled_until_us(self, asked_us: int) -> int | None:
+        """Up to when all that was asked for is in effect, as the machines know; None if that does not reach up to
+        `asked_us`."""
         found = self._found_settling  # asked after each entry: mostly it is the same machine still
-        if found is None or found.down or not found.says("settling"):
-            up = (node for node in self.nodes.values() if not node.down)
-            found = self._found_settling = next((node for node in up if node.says("settling")), None)
-        return found is not None
+        if found is not None and not found.down and _settled_until_us(found) < asked_us:
+            return None
+        least_us = self.now_us
+        for node in self.nodes.values():
+            if not node.down and (until_us := _settled_until_us(node)) < least_us:
+                if until_us < asked_us:
+                    self._found_settling = node
+                    return None
+                least_us = until_us
+        self._found_settling = None
+        return least_us
 
     @property
     def next_us(self) -> int | None:
@@ -291,3 +303,7 @@ class VirtualRuntime:
         for node in self.nodes.values():
             if not node.down:
                 node.check_invariants()
+
+
+def _settled_until_us(node: VirtualNode) -> int:
+    return node.says("settled_until_us") if node.says("settling") else _NEVER_US

@@ -148,6 +148,12 @@ class Broker(Machine):
         return is_bool("settling", own) or is_bool("settling", below)
 
     @property
+    def settled_until_us(self) -> int:
+        """See `murmur_pubsub.machine.Machine`."""
+        parts = [part for part in (self.reliability, self.router) if part.settling]
+        return min((part.settled_until_us for part in parts), default=-1)
+
+    @property
     def waiting(self) -> bool:
         """See `murmur_pubsub.machine.Machine`."""
         own, below = self.reliability.waiting, self.router.waiting

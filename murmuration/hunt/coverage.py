@@ -202,7 +202,7 @@ class ObservedRun(VirtualRun):
             self._look()
 
     def _look(self) -> None:
-        phase = "mending" if self._changes_unsettled else self._phase_now.name.lower()
+        phase = "mending" if self._changed_us else self._phase_now.name.lower()
         calm = not self._in_force.names
         states, nodes = self._reached.states, self.runtime.nodes
         for name, there in self._there.items():
@@ -261,8 +261,8 @@ class ObservedRun(VirtualRun):
             self._kept_at_first,
         )
 
-    def _settled(self) -> None:
-        super()._settled()
+    def _settled(self, until_us: int) -> None:
+        super()._settled(until_us)
         self._in_force.settled()
 
 

@@ -17,6 +17,7 @@ When a node has left a part of the ring, the one above it stands for its range, 
 there. For some rounds it passes the events of that range to the former owner too, which has the entries still.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Any
 
@@ -108,6 +109,8 @@ class RendezvousRouter(Router):
         many rounds, a round for each hop, and keeps no event from anybody."""
         self._asked_in = 0
         """The round in which an own subscriber last asked for something."""
+        self._rounds_began_us: deque[int] = deque(maxlen=_ON_THE_WAY_ROUNDS_MAX)
+        """When this round and those before it began."""
         self._left: dict[NodeName, tuple[int, int]] = {}
         """Contacts that have moved: the identifier that each had before, and the round in which that was heard."""
         self._seen = RecentlySeen()
@@ -158,6 +161,14 @@ class RendezvousRouter(Router):
         return on_the_way and asked_ago <= _ON_THE_WAY_ROUNDS_MAX
 
     @property
+    def settled_until_us(self) -> int:
+        """What was asked that many whole rounds ago: a few if the ring has been still meanwhile."""
+        is_still = self.overlay.round - self._changed_in >= _STABLE_ROUNDS
+        rounds = _STABLE_ROUNDS if is_still else _ON_THE_WAY_ROUNDS_MAX
+        is_known = self.overlay.joined and len(self._rounds_began_us) >= rounds
+        return self._rounds_began_us[-rounds] - 1 if is_known else -1
+
+    @property
     def hears_resets(self) -> bool:
         """See `murmur_pubsub.machine.Machine`."""
         return self._resets
@@ -167,7 +178,7 @@ class RendezvousRouter(Router):
         if type(input) is Received:
             effects = self._receive(input.source, input.message)
         elif type(input) is TimerFired:
-            effects = self._on_timer(input)
+            effects = self._on_timer(input, now_us)
         elif type(input) is Start:
             effects = self.overlay.start(input.records)
         elif type(input) is LinkDown:
@@ -245,13 +256,14 @@ class RendezvousRouter(Router):
             effects += self.installation.on_versions(source, message)
         return effects
 
-    def _on_timer(self, fired: TimerFired) -> list[Effect]:
+    def _on_timer(self, fired: TimerFired, now_us: int) -> list[Effect]:
         if fired.key == _FLUSH:
             self._flushing = False
             return self.installation.install_soon()
         before = self.overlay.round
         effects = self.overlay.on_timer(fired)
         if self.overlay.round > before:
+            self._rounds_began_us.append(now_us)
             if before % 2:
                 self._seen.forget()
             oldest = self.overlay.round - _GRACE_ROUNDS

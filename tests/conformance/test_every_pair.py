@@ -162,6 +162,27 @@ def test_where_datagrams_are_lost_subscriptions_settle_and_nothing_else_is_lost(
     assert numbers["verdict"] == "valid" or (reliability == "best_effort" and numbers["missing"]), numbers["reason"]
 
 
+@pytest.mark.parametrize(("routing", "reliability"), STRUCTURED)
+def test_what_was_asked_settles_though_somebody_always_asks_for_something_else(routing: str, reliability: str) -> None:
+    """No gap of these 50 s is as long as a node of the gossip overlay waits until it has settled."""
+    numbers = play_schedule(
+        {
+            "name": "changing", "runtime": "virtual", "seed": 2,
+            "overlay": {"kind": "structured", "brokers": 16},
+            "workload": {
+                "kind": "zipf", "clients": 20, "publishers": 4, "publications": 400, "rate_per_s": 8, "attributes": 2,
+                "predicates": 1, "matching_rate": 0.1, "subscribers_per_actor": 2, "resubscriptions": 100,
+            },
+            "broker": {
+                "routing": routing, "reliability": reliability, "parameters": PUSH if reliability in PUSH else {},
+            },
+            "datagrams": {"delay": "1 ms"},
+        }
+    ).judgement.numbers  # fmt: skip
+    assert numbers["verdict"] == "valid", numbers["reason"]
+    assert numbers["required"] > 600
+
+
 @pytest.mark.parametrize(
     ("routing", "reliability", "has_tree"),
     [*((*pair[:2], True) for pair in PAIRS if pair[2] == "bitset"), *((*pair, False) for pair in STRUCTURED)],

@@ -10,6 +10,7 @@ class Inside(Machine):
     """Sets a timer whatever comes, and says yes to all that it is asked."""
 
     waiting = settling = hears_resets = True
+    settled_until_us = 5
 
     def __init__(self) -> None:
         self.message_types: Sequence[type] = (Start,)
@@ -27,6 +28,7 @@ def test_a_machine_around_another_does_and_says_what_that_does_and_says() -> Non
     around = MachineAround(inside)
     assert around.handle(Start([]), 7) == [SetTimer(("routing", "Start"), 7)]
     assert (around.waiting, around.settling, around.hears_resets) == (True, True, True)
+    assert around.settled_until_us == 5
     assert around.message_types == inside.message_types
     assert around.orders is inside.orders
     around.check_invariants()

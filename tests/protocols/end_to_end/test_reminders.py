@@ -141,7 +141,7 @@ def test_who_gets_an_answer_with_a_hole_asks_again_soon_and_who_gets_none_ever_m
     holders.remind(Reminder("b0", 0, ["b0"], [9]), 100_000)
     asked_us, waits_us = 100_000, []
     for _ in range(8):
-        now_us, asked = asked_us, []
+        now_us, asked = asked_us, list[Any]()
         if answers:
             holders.step(caught(5, 9)._replace(client="b0", asked=now_us // 1_000), now_us + 10_000)
         while not asked:

@@ -414,10 +414,32 @@ def test_a_node_counts_as_settled_when_nothing_was_asked_of_it_for_sixty_rounds_
         router.handle(ROUND, 2)
 
 
+def test_while_somebody_always_asks_a_node_knows_what_was_asked_some_rounds_ago_to_have_settled() -> None:
+    """Three whole rounds while the ring is still, else ten."""
+    router = acquainted(a=TENTH)
+    settled_us = []
+    for number in range(1, 31):
+        began_us = number * CYCLE_US
+        router.handle(ROUND, began_us)
+        router.handle(Received("a", answer(TENTH, 1 + number)), began_us + 1)
+        router.subscribe(parse_filter(f"x > {number}"))
+        if number == 15:
+            nearer = fields("b", 5 * TENTH)
+            router.handle(Received("a", Exchange(fields("a", TENTH), [nearer], True)), began_us + 2)
+        settled_us.append(router.settled_until_us)
+        assert router.settling
+    rounds = [(each + 1) // CYCLE_US for each in settled_us]
+    assert rounds[:2] == [0, 0], "it cannot tell"
+    assert rounds[2:14] == [*range(1, 13)]
+    assert rounds[14:17] == [6, 7, 8], "the ring has changed in the 15th round"
+    assert rounds[17:] == [*range(16, 29)]
+
+
 def test_a_node_outside_has_not_settled_however_long_it_waits() -> None:
     router = node("a")
     for _ in range(70):
         router.handle(ROUND, 1)
+        assert router.settled_until_us == -1
     assert router.settling
 
 
