@@ -147,9 +147,10 @@ class Excuses:
             return self._apart(case)
         if not passage.hops:
             return self._near_in_time(case, "destroys")
+        is_own = case.client not in self.homes  # a broker that delivers itself
+        has_it = case.client in passage.received or (is_own and case.publisher == case.client)
         # Where links do not say the way, an event may have to go elsewhere before the broker's own subscribers get it.
-        local = case.publisher == case.client and case.client not in self.homes and (self._one_way or self._meshed)
-        if case.client in passage.received or local:
+        if has_it and (not is_own or self._one_way or self._meshed):
             return self._died_in_hand([case.client], passage) or self._by_tables_at_home(case, passage)
         if not self._one_way:
             return self._anywhere(case, passage)

@@ -36,6 +36,23 @@ def test_an_event_that_was_lost_on_its_way_to_the_root_need_not_come_back_from_t
     assert judgement.numbers["verdict"] == "valid", judgement.numbers["reason"]
 
 
+def test_an_event_that_passed_a_broker_and_was_lost_on_its_way_to_the_root_need_not_come_back_there() -> None:
+    overlay = {
+        "kind": "structured", "brokers": 10, "probe": "200 ms", "probe_timeout": "100 ms", "leaf_set": 4,
+        "identifiers": [20, 36, 5, 8, 26, 14, 35, 30, 24, 39],
+    }  # fmt: skip
+    workload = {
+        **WORKLOAD, "clients": 11, "publications": 32, "resubscriptions": 1, "covered": 0.5, "integers": 4,
+        "subscriptions_per_subscriber": 2, "arrival": "uniform",
+    }  # fmt: skip
+    judgement = judged(
+        seed=331, overlay=overlay, workload=workload, broker={"routing": "scribe"}, datagrams={"delay": "1 ms"},
+        drain={"limit": "5 s"}, faults=[{"at": "140 ms", "kill": "b9", "for": "600 ms"}],
+    )  # fmt: skip
+    assert any(reader // 2 == 1 for _, ((source, _), reader) in judgement.excused if source == 0)
+    assert judgement.numbers["verdict"] == "valid", judgement.numbers["reason"]
+
+
 def test_a_broker_may_refuse_what_it_publishes_itself() -> None:
     judgement = judged(
         overlay={"kind": "chain", "brokers": 6}, drain={"limit": "60 s"},
