@@ -12,6 +12,8 @@ _BRIEFLY_QUEUED = 0.3
 _DELAYS: tuple[object, ...] = ("0 ms", "20 ms", {"uniform": ["500 us", "20 ms"]}, {"exponential": "5 ms"})
 _DETECTIONS = (("50 ms", "200 ms", "5 ms"), ("100 ms", "300 ms", "200 ms"), ("500 ms", "2 s", "100 ms"))
 """(heartbeat, timeout, reconnect): no delay above comes near a timeout."""
+_DATAGRAM_LOSS = (0.0, 0.02, 0.05)
+"""Where more is lost, the ring of a gossip overlay does not settle: too many neighbours are taken for failed."""
 _WORKLOAD: Mapping[str, tuple[object, ...]] = {
     "attributes": (3,),
     "predicates": (2,),
@@ -29,8 +31,8 @@ def varied(rng: random.Random, space: ScheduleSpace, scenario: Mapping[str, Any]
     """The scenario with some sections that are other ones than usual."""
     changed = dict(scenario)
     for section, change in _CHANGES.items():
-        if rng.random() < _OFTEN:
-            changed[section] = {**scenario.get(section, {}), **change(rng, space, scenario)}
+        if rng.random() < _OFTEN and (other := change(rng, space, scenario)):
+            changed[section] = {**scenario.get(section, {}), **other}
     if rng.random() < _OFTEN / 2:
         changed["last_mile"] = "broker"
     return changed
@@ -41,6 +43,9 @@ def less_varied(scenario: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for section in ("client_links", "last_mile"):
         if section in scenario:
             yield {key: value for key, value in scenario.items() if key != section}
+    datagrams = scenario.get("datagrams", {})
+    if datagrams.keys() - {"delay"}:
+        yield {**scenario, "datagrams": {"delay": datagrams["delay"]}}
     for section, usual in USUAL.items():
         kept = {key: value for key, value in scenario[section].items() if key not in _VARIED.get(section, ())}
         if {**kept, **usual} != scenario[section]:
@@ -56,6 +61,13 @@ def _links(rng: random.Random, space: ScheduleSpace, scenario: Mapping[str, Any]
 
 def _client_links(rng: random.Random, space: ScheduleSpace, scenario: Mapping[str, Any]) -> dict[str, Any]:
     return {**_links(rng, space, scenario), **drawn_harm(rng, space)}
+
+
+def _datagrams(rng: random.Random, space: ScheduleSpace, scenario: Mapping[str, Any]) -> dict[str, Any]:
+    if "datagrams" not in scenario or not any(space.harm):
+        return {}
+    harm = {**drawn_harm(rng, space), "loss": rng.choice(_DATAGRAM_LOSS)}
+    return {name: probability for name, probability in harm.items() if probability}
 
 
 def _detection(rng: random.Random, space: ScheduleSpace, scenario: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,6 +92,7 @@ _CHANGES: Mapping[str, Callable[[random.Random, ScheduleSpace, Mapping[str, Any]
     "client_links": _client_links,
     "failure_detection": _detection,
     "workload": _workload,
+    "datagrams": _datagrams,
 }
 _VARIED: Mapping[str, tuple[str, ...]] = {
     "links": ("delay", "reordering_by", "messages_per_s", "queue_messages"),

@@ -68,6 +68,23 @@ def test_varied_schedules_have_other_links_clients_filters_and_times(pair: str) 
     assert any(scenario.get("last_mile") == "broker" for scenario in scenarios)
 
 
+@pytest.mark.parametrize(
+    ("pair", "harmed"),
+    [
+        ("vinifera/end_to_end", True),
+        ("cells/end_to_end", True),
+        ("vinifera/best_effort", False),
+        ("cells/durable", False),
+    ],
+)
+def test_datagrams_of_varied_schedules_are_harmed_where_the_promise_covers_it(pair: str, harmed: bool) -> None:
+    space = Quarry.named(f"{pair}/varied").space()
+    datagrams = [draw_scenario(random.Random(seed), space).get("datagrams", {}) for seed in range(40)]
+    drawn = {name for each in datagrams for name in each.keys() - {"delay"}}
+    assert drawn == ({"loss", "duplication", "reordering"} if harmed else set())
+    assert max(each.get("loss", 0.0) for each in datagrams) == (0.05 if harmed else 0.0)
+
+
 @pytest.mark.parametrize("pair", ["forwarding/epidemic", "cells/durable", "irbr/end_to_end"])
 def test_clients_of_varied_schedules_ask_and_publish_beside_their_workload(pair: str) -> None:
     assert {"subscribe", "unsubscribe", "publish"} <= verbs(Quarry.named(f"{pair}/varied"))
