@@ -1,14 +1,19 @@
 """Uniform total order (the paper's abstract): all subscribers see the events of all pubends in one order."""
 
+import dataclasses
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import Phase, find, given, settings
 
+from murmur_pubsub.run_manifest import read_manifest
 from murmuration.harness.cluster import Cluster
+from murmuration.runs.driver import execute
+from murmuration.scenario.load import check_scenario
 from reliability.gryphon.messages import Silence
-from spark_analysis.plain_judge import judge_run
+from spark_analysis.plain_judge import judge_journal, judge_run
 from tests.protocols.gryphon.bench import Bench, Parcel
 from tests.protocols.gryphon.planted_bugs import ORDER_BUGS
 from tests.protocols.gryphon.test_schedules import GRYPHON, holds
@@ -141,3 +146,31 @@ def test_what_is_for_nobody_here_is_acknowledged_though_another_pubend_fell_sile
     bench.pass_time(20_000)
     assert not bench.stream("p").knowledge.messages
     assert not bench.waits("p")
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+@pytest.mark.usefixtures("live_ray")
+@pytest.mark.parametrize("order", ["total", "publisher"])
+def test_live_subscribers_see_one_order_though_a_broker_between_them_is_killed(order: str, tmp_path: Path) -> None:
+    """Judged by the promise of the total order, also where the brokers keep that of each publisher alone."""
+    scenario = {
+        "name": "live-order", "seed": 3, "runtime": "ray", "recovery_limit": "20 s",
+        "overlay": {
+            "kind": "cells", "cells": {"p": ["p0"], "m": ["ma", "mb"], "s": ["s0"], "t": ["t0"]},
+            "links": [["p", "m"], ["m", "s"], ["m", "t"]],
+        },
+        "workload": {
+            "kind": "zipf", "clients": 6, "publishers": 3, "subscribers_per_actor": 1, "publications": 240,
+            "rate_per_s": 40, "matching_rate": 0.6,
+        },
+        "broker": {"routing": "cells", "reliability": "gryphon", "parameters": {"gryphon": {"order": order}}},
+        "links": {"delay": "5 ms"},
+        "faults": [{"at": "2 s", "kill": "ma", "for": "1 s"}],
+    }  # fmt: skip
+    run = execute(check_scenario(scenario, "test"), tmp_path / "run", lambda *_: None)
+    manifest = read_manifest(run.folder)
+    promised = dataclasses.replace(manifest, promise=dataclasses.replace(manifest.promise, order="total"))
+    judgement = judge_journal(promised, run.folder / "journal")
+    assert judgement.numbers["required"] > 400
+    assert (judgement.numbers["verdict"] == "valid") is (order == "total"), judgement.numbers["reason"]
