@@ -96,5 +96,7 @@ class Joining:
 
     def ask_again(self) -> list[Effect]:
         """The question or its answer may have been lost, or there was none."""
-        is_open = self._doubted in self._network.up and self._are_others_away(self._doubted)
-        return [Send(self._doubted, JoinDoubted())] if self._doubted is not None and is_open else []
+        network, asked = self._network, self._doubted
+        if asked is None or asked not in network.up or asked not in network.peers:  # it may have refused the join
+            return []
+        return [Send(asked, JoinDoubted())] if self._are_others_away(asked) else []

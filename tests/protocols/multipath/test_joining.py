@@ -139,6 +139,8 @@ def test_who_was_refused_or_is_away_is_not_asked_on_and_gives_up_nobody(tmp_path
     router.handle(LinkDown("b3", "silent"), 3)
     assert not joining(router.handle(WATCH, 4))
     router.handle(LinkUp("b3", True), 5)
+    assert joining(router.handle(WATCH, 6))
     router.handle(Received("b3", JoinRefused(2)), 6)
+    assert not joining(router.handle(WATCH, 6))
     router.handle(Received("b3", JoinSettled(True)), 7)
     assert peers(router) == ["b2"]
