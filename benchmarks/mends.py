@@ -278,5 +278,7 @@ NO_SCHEDULE = {
     "On Ray, what a broker sent as it started": "registered protocols say again what they have said first",
     "An actor that died by itself": "it takes an actor of Ray",
     "A broker with a pubend that restarted": "who is reminded says what it has, too",
+    "Where 5 % of all datagrams were lost": "the few brokers of a schedule lose too few heartbeats",
+    "Where clients went on changing what they want": "no schedule goes on for half a minute",
 }
 """How the other rows begin, and why no random schedule in virtual time finds them."""
