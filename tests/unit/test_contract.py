@@ -1,6 +1,7 @@
 """What is said of effects, one by one: nothing of those that are right, and what is wrong with the others."""
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from murmur_pubsub.machine import (
     SetTimer,
     Truncate,
 )
+from reliability.broker import Broker
 
 EVENT = Event(1, 2, 3, {"x": 1})
 
@@ -60,3 +62,22 @@ def test_a_machine_that_says_something_else_than_true_or_false_of_itself_is_refu
         check_machine(type("Wordy", (Silent,), {name: "yes"})())
     with pytest.raises(ContractError, match=r"is it a method without @property\?"):
         check_machine(type("Callable", (Silent,), {name: lambda _: True})())
+
+
+@pytest.mark.parametrize("wrong", [None, True, -2, 1.5])
+def test_a_machine_says_up_to_when_all_has_settled_in_whole_microseconds(wrong: object) -> None:
+    for right in (-1, 0, 7):
+        check_machine(type("Sound", (Silent,), {"settled_until_us": right})())
+    with pytest.raises(ContractError, match=f"{wrong} as `settled_until_us`; allowed: whole microseconds, or -1"):
+        check_machine(type("Vague", (Silent,), {"settled_until_us": wrong})())
+
+
+@pytest.mark.parametrize(
+    ("own", "below", "until_us"), [((True, 5), (True, 9), 5), ((False, 5), (True, 9), 9), ((True, 5), (False, -1), 5)]
+)
+def test_a_broker_has_settled_up_to_where_those_of_its_parts_have_that_are_settling(
+    own: tuple[bool, int], below: tuple[bool, int], until_us: int
+) -> None:
+    parts = [type("Part", (Silent,), {"settling": says, "settled_until_us": us})() for says, us in (own, below)]
+    broker = SimpleNamespace(reliability=parts[0], router=parts[1])
+    assert vars(Broker)["settled_until_us"].fget(broker) == until_us
