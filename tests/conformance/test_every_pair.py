@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -140,24 +141,27 @@ def test_on_structured_overlays_every_matching_event_arrives_once(
     assert verdict.counts[:3] == (0, 0, 0), verdict
 
 
+def _judged(routing: str, reliability: str, workload: dict[str, Any], **keys: Any) -> Mapping[str, Any]:
+    """What the judge says of such a run over a structured overlay."""
+    parameters = {"parameters": PUSH} if reliability in PUSH else {}
+    usual = {
+        "kind": "zipf", "clients": 20, "publishers": 4, "rate_per_s": 8, "attributes": 2, "predicates": 1,
+        "matching_rate": 0.1,
+    }  # fmt: skip
+    run = {
+        "name": "judged", "runtime": "virtual", "workload": {**usual, **workload},
+        "broker": {"routing": routing, "reliability": reliability, **parameters}, **keys,
+    }  # fmt: skip
+    return play_schedule(run).judgement.numbers
+
+
 @pytest.mark.parametrize(("routing", "reliability"), STRUCTURED)
 def test_where_datagrams_are_lost_subscriptions_settle_and_nothing_else_is_lost(routing: str, reliability: str) -> None:
     """Of all probes one in ten has no answer, and no broker may be taken for failed, or all but seldom."""
-    numbers = play_schedule(
-        {
-            "name": "lossy", "runtime": "virtual", "seed": 1,
-            "overlay": {"kind": "structured", "brokers": 40},
-            "workload": {
-                "kind": "zipf", "clients": 20, "publishers": 4, "publications": 40, "rate_per_s": 8, "attributes": 2,
-                "predicates": 1, "matching_rate": 0.1, "subscribers_per_actor": 1,
-            },
-            "broker": {
-                "routing": routing, "reliability": reliability, "parameters": PUSH if reliability in PUSH else {},
-            },
-            "datagrams": {"delay": "5 ms", "loss": 0.05},
-            "drain": {"limit": "20 s"},
-        }
-    ).judgement.numbers  # fmt: skip
+    numbers = _judged(
+        routing, reliability, {"publications": 40, "subscribers_per_actor": 1}, seed=1, drain={"limit": "20 s"},
+        overlay={"kind": "structured", "brokers": 40}, datagrams={"delay": "5 ms", "loss": 0.05},
+    )  # fmt: skip
     assert (numbers["duplicate"], numbers["spurious"]) == (0, 0)
     assert numbers["verdict"] == "valid" or (reliability == "best_effort" and numbers["missing"]), numbers["reason"]
 
@@ -165,20 +169,10 @@ def test_where_datagrams_are_lost_subscriptions_settle_and_nothing_else_is_lost(
 @pytest.mark.parametrize(("routing", "reliability"), STRUCTURED)
 def test_what_was_asked_settles_though_somebody_always_asks_for_something_else(routing: str, reliability: str) -> None:
     """No gap of these 50 s is as long as a node of the gossip overlay waits until it has settled."""
-    numbers = play_schedule(
-        {
-            "name": "changing", "runtime": "virtual", "seed": 2,
-            "overlay": {"kind": "structured", "brokers": 16},
-            "workload": {
-                "kind": "zipf", "clients": 20, "publishers": 4, "publications": 400, "rate_per_s": 8, "attributes": 2,
-                "predicates": 1, "matching_rate": 0.1, "subscribers_per_actor": 2, "resubscriptions": 100,
-            },
-            "broker": {
-                "routing": routing, "reliability": reliability, "parameters": PUSH if reliability in PUSH else {},
-            },
-            "datagrams": {"delay": "1 ms"},
-        }
-    ).judgement.numbers  # fmt: skip
+    numbers = _judged(
+        routing, reliability, {"publications": 400, "subscribers_per_actor": 2, "resubscriptions": 100}, seed=2,
+        overlay={"kind": "structured", "brokers": 16}, datagrams={"delay": "1 ms"},
+    )  # fmt: skip
     assert numbers["verdict"] == "valid", numbers["reason"]
     assert numbers["required"] > 600
 
