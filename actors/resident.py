@@ -225,7 +225,7 @@ class Resident:
         node = self._running
         counters = node.counters
         playing = self._publishing is not None and not self._publishing.done()
-        waiting, settling = node.says("waiting"), node.says("settling")
+        waiting, settling, now_us = node.says("waiting"), node.says("settling"), node.clock.now_us()
         failure: BaseException | None = node.failure
         if self._publishing is not None and self._publishing.done() and failure is None:
             failure = self._publishing.exception()
@@ -240,8 +240,8 @@ class Resident:
             "playing": playing,
             "waiting": waiting,
             "settling": settling,
-            "settled_until_us": node.says("settled_until_us") if settling else node.clock.now_us(),
-            "now_us": node.clock.now_us(),
+            "settled_until_us": node.says("settled_until_us") if settling else now_us,
+            "now_us": now_us,
             "cpu_us": int(time.process_time() * 1e6) // len(self._household.residents),
             "failure": failure,
             "links": [(peer, connection.peer_incarnation) for peer, connection in node.connections.items()],

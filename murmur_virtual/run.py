@@ -243,21 +243,24 @@ class VirtualRun:
         nodes = self.runtime.nodes
         return not self._to_come and all(nodes[name].stalled for name in self._playing)
 
-    @property
-    def _still(self) -> bool:
+    def _settled_until_us(self, changed_us: int) -> int | None:
+        """Up to when all has settled, faults too; None if what was changed by `changed_us` has not."""
         runtime = self.runtime
-        return not (runtime.in_flight[CONTROL_MESSAGE] or not runtime.links.quiet or runtime.busy)
+        if runtime.in_flight[CONTROL_MESSAGE] or not runtime.links.quiet or runtime.busy:
+            return None
+        until_us = runtime.settled_until_us(changed_us)
+        return None if until_us is None or until_us <= self._faulted_us else until_us
 
     @property
     def _calm(self) -> bool:
-        return self._still and not self.runtime.settling and self.runtime.now_us > self._faulted_us
+        return self._settled_until_us(self.runtime.now_us) is not None
 
     def after_entry(self) -> None:
         """Called after each entry of the queue while events are published and while the run drains."""
         # What is on its way is asked first, since nearly always something is.
-        if self._changed_us and not self.runtime.in_flight[CONTROL_MESSAGE] and self._still:
-            until_us = self.runtime.settled_until_us(self._changed_us[0])
-            if until_us is not None and until_us > self._faulted_us:
+        if self._changed_us and not self.runtime.in_flight[CONTROL_MESSAGE]:
+            until_us = self._settled_until_us(self._changed_us[0])
+            if until_us is not None:
                 self._settled(until_us)
 
     def _watch(self) -> bool:

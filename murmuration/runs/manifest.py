@@ -42,7 +42,6 @@ def manifest_of_deployment(deployment: Deployment, name: str, runtime: Literal["
     """What a deployment alone says of its run."""
     nodes = tuple(NodeEntry(spec.name, spec.role, spec.broker) for spec in deployment.nodes)
     beside = deployment.settings.default_link
-    datagrams = () if beside is None else (beside,)
     return RunManifest(
         name=name,
         runtime=runtime,
@@ -50,7 +49,7 @@ def manifest_of_deployment(deployment: Deployment, name: str, runtime: Literal["
         run=f"{deployment.settings.identifier:016x}",
         nodes=(*nodes, NodeEntry("driver", "driver")),
         links=tuple((plan.first, plan.second) for plan in deployment.links),
-        lossy=any(spec.loss for spec in (*(plan.spec for plan in deployment.links), *datagrams)),
+        lossy=any(plan.spec.loss for plan in deployment.links) or (beside is not None and beside.loss > 0),
         actors=deployment.actors,
         faults=tuple(fault_entry(fault, deployment) for fault in deployment.faults),
         datagram_kinds=_datagram_kinds(deployment),

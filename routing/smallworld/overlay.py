@@ -213,7 +213,7 @@ class GossipOverlay:
         if fired.key == _ROUND:
             return [SetTimer(_ROUND, self.parameters.cycle_us), *self._begin_round()]
         if fired.key == _ASK_AGAIN:
-            return self._ask_again()
+            return self._ask_the_silent()
         if fired.key == _DEADLINE:
             silent, self._awaited = self._awaited, {}
             self._settle()
@@ -276,10 +276,10 @@ class GossipOverlay:
             self._seeking = max(0, self._seeking - 1)
         beaten = dict.fromkeys(name for name in (*self.neighbours, *self._uplinks) if self._must_beat(name))
         self._awaited, self._beats_left = beaten, _BEATS
-        return [*effects, *self._ask_again(), SetTimer(_DEADLINE, self.parameters.timeout_us)]
+        return [*effects, *self._ask_the_silent(), SetTimer(_DEADLINE, self.parameters.timeout_us)]
 
     # ----------------------------------------------------------------------------------------- heartbeats
-    def _ask_again(self) -> list[Effect]:
+    def _ask_the_silent(self) -> list[Effect]:
         """Send a heartbeat to those that owe an answer, and set the time for the next one."""
         self._beats_left -= 1
         if not self._awaited:
