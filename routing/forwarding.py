@@ -15,7 +15,7 @@ A neighbour whose link goes down takes its filters with it, as if it had withdra
 everything the neighbour should know is sent to it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from murmur_pubsub.event import Event
@@ -23,7 +23,7 @@ from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeName, Received, Send, Start
 from murmur_pubsub.matching import MatchingIndex
 from murmur_pubsub.message import message
-from murmur_pubsub.values import Value
+from routing.filter_set import FilterSet
 from routing.protocol import NoParameters, RoutingProtocol, RunsOn
 from routing.router import Hop, Router
 
@@ -40,65 +40,6 @@ class FilterWithdrawn(NamedTuple):
     """Broker to broker: I no longer need what only this filter matched."""
 
     filter: Filter
-
-
-class FilterSet:
-    """A set of filters that answers covering queries."""
-
-    def __init__(self) -> None:
-        self._keys: dict[Filter, int] = {}
-        self._filters: dict[int, Filter] = {}
-        self._index = MatchingIndex[None]()
-        self._next_key = 0
-
-    @classmethod
-    def of(cls, filters: Iterable[Filter]) -> "FilterSet":
-        """Of these filters those that no other covers."""
-        made = cls()
-        for wanted in filters:
-            made.put(wanted)
-        return made
-
-    def __contains__(self, wanted: Filter) -> bool:
-        return wanted in self._keys
-
-    def __iter__(self) -> Iterator[Filter]:
-        return iter(self._keys)
-
-    def __len__(self) -> int:
-        return len(self._keys)
-
-    def add(self, wanted: Filter) -> None:
-        key = self._keys[wanted] = self._next_key
-        self._next_key += 1
-        self._filters[key] = wanted
-        self._index.add(key, wanted, None)
-
-    def put(self, wanted: Filter) -> bool:
-        """Add the filter in place of those it covers; False if one of the set covers it already."""
-        if self.covers(wanted):
-            return False
-        for covered in self.covered_by(wanted):
-            self.remove(covered)
-        self.add(wanted)
-        return True
-
-    def remove(self, wanted: Filter) -> None:
-        key = self._keys.pop(wanted)
-        del self._filters[key]
-        self._index.remove(key)
-
-    def covers(self, wanted: Filter) -> bool:
-        """Does one of them cover the filter?"""
-        return wanted in self._keys or self._index.covers_any(wanted)
-
-    def matches_any(self, attributes: Mapping[str, Value]) -> bool:
-        """Does an event match one of them?"""
-        return bool(self._index.destinations(attributes))
-
-    def covered_by(self, wanted: Filter) -> list[Filter]:
-        """Those that the filter covers (itself among them, if it is in the set)."""
-        return [self._filters[key] for key in self._index.covered_by(wanted)]
 
 
 class SubscriptionForwarding(Router):

@@ -119,7 +119,7 @@ class DurableRecord:
                 self.release(client, pubend, tick)
         before, registration.wanted = registration.wanted, list(wanted)
         registration.revision = revision
-        if any(each not in wanted for each in before):
+        if not set(wanted).issuperset(before):
             self._withdraw(client, registration)
         for subscriber, each in before:
             self._filters.remove((client, subscriber), each)

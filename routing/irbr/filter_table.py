@@ -17,7 +17,7 @@ from murmur_pubsub.filter import Filter
 from murmur_pubsub.matching import MatchingIndex
 from murmur_pubsub.values import Value
 from routing.filter_digest import digest
-from routing.forwarding import FilterSet
+from routing.filter_set import FilterSet
 from routing.pastry.identifiers import IdentifierRange
 
 CONCURRENT_US = 2_000_000

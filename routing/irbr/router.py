@@ -41,7 +41,7 @@ from murmur_pubsub.filter import Filter
 from murmur_pubsub.fingerprint import Fact, state_of
 from murmur_pubsub.machine import Effect, NodeContext, NodeName, Send
 from routing.filter_digest import digest
-from routing.forwarding import FilterSet
+from routing.filter_set import FilterSet
 from routing.irbr.filter_table import FilterTable
 from routing.irbr.messages import IRBR_MESSAGES, Cancellation, RangeSubscription, Summary, SummaryRequest, Transfer
 from routing.pastry.changes import Answered, CellFilled, RoundEnded

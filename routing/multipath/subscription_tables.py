@@ -15,7 +15,7 @@ from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import NodeName
 from murmur_pubsub.matching import MatchingIndex
 from murmur_pubsub.values import Value
-from routing.forwarding import FilterSet
+from routing.filter_set import FilterSet
 from routing.multipath.messages import Path
 from routing.multipath.overlay_maps import WorkingOverlayMap
 

@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple
 
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import NodeName
-from routing.forwarding import FilterSet
+from routing.filter_set import FilterSet
 from routing.pastry.messages import PastryPeer
 from routing.pastry.neighbour_filters import NeighbourFilters
 from routing.pastry.reverse_paths import ReversePathParameters

@@ -28,7 +28,7 @@ from murmur_pubsub.filter import Filter
 from murmur_pubsub.fingerprint import Fact, state_of
 from murmur_pubsub.machine import Effect, NodeContext, NodeName, Send
 from murmur_pubsub.message import message
-from routing.forwarding import FilterSet
+from routing.filter_set import FilterSet
 from routing.pastry.changes import Answered, CellFilled, PeerFailed, PeerReturned
 from routing.pastry.layer import OverPastry
 from routing.pastry.messages import PASTRY_MESSAGES, PastryPeer, PastryPeerFields

@@ -24,7 +24,7 @@ from murmur_virtual.virtual_node import CONTROL_MESSAGE, EVENT_MESSAGE
 from murmur_virtual.virtual_runtime import VirtualRuntime
 from murmuration.registry import make_broker
 from reliability.broker import Broker
-from routing.forwarding import FilterSet
+from routing.filter_set import FilterSet
 from routing.pastry.leaf_set import LeafSet
 from routing.pastry.messages import PastryPeer
 from routing.pastry.node import Pastry
