@@ -15,8 +15,9 @@ from murmur_pubsub.faults import CELL
 from murmur_pubsub.machine import NodeName
 from murmuration.deployment.fault_entries import FaultReader
 from murmuration.hunt.commanding import commanding
+from murmuration.hunt.outages import outage
 from murmuration.hunt.replacing import replacing
-from murmuration.hunt.space import COMMANDS, NODE_FAULTS, REPLACEMENTS, STAND_INS, ScheduleSpace
+from murmuration.hunt.space import COMMANDS, NODE_FAULTS, OUTAGES, REPLACEMENTS, STAND_INS, ScheduleSpace
 from murmuration.scenario.load import LoadedScenario
 from workloads.random_overlay import between_brokers, brokers_further, side_of
 
@@ -46,7 +47,7 @@ _TAKING = ("kill", "stall", "cut", "partition")
 """What is away for long: a node, a link, or all links to a part."""
 _MILD = ("slow", "duplication", "reordering", "delay", "bandwidth")
 """What takes nothing away. In a burst half as often as elsewhere: most of what breaks protocols is something lost."""
-_SEEDED = ("rewire", "order", "move", *STAND_INS, *REPLACEMENTS, *COMMANDS)
+_SEEDED = ("rewire", "order", "move", *STAND_INS, *REPLACEMENTS, *COMMANDS, *OUTAGES)
 """Kinds that are about several nodes or links, which are drawn: the number of such a fault is a seed."""
 
 
@@ -249,6 +250,8 @@ class FaultWriter:
             return replacing(self._rules, self._homes, at_ms, kind, number, lasting_ms), (kind, at_ms)
         if kind in COMMANDS:
             return commanding(self._rules, self._homes, at_ms, kind, number, lasting_ms, near), (kind, at_ms)
+        if kind in OUTAGES:
+            return outage(self._brokers, at_ms, kind, number, lasting_ms, near), kind
         if kind in STAND_INS:
             return self._stand_in(at_ms, kind, number, lasting)
         if kind == "rewire":

@@ -18,7 +18,7 @@ from murmuration.hunt.space import DRAIN, LINKED_RECOVERY, ScheduleSpace
 from murmuration.hunt.symptoms import Symptom, tried
 from murmuration.hunt.varying import less_varied
 
-_COMMON = ("kill", "cut", "stall", "partition", "rewire", "loss", "storm", "slow", "delay")
+_COMMON = ("kill", "cut", "stall", "partition", "rewire", "loss", "storm", "slow", "delay", "outage", "rolling")
 """Kinds of faults of which an earlier one may stand for a later one."""
 _FIRST_TRIED = 4
 HARM = ("loss", "duplication", "reordering")

@@ -50,6 +50,8 @@ VARIED = "varied"
 """What schedules are called over other links, clients, filters and times than usual (`varying`)."""
 COMMANDS = ("ask", "ask", "say", "say")
 """A client asks for something that its workload does not, or publishes it."""
+OUTAGES = ("outage", "rolling")
+"""Several brokers are killed at one instant, or each one after the other."""
 VARIANTS = (*BACKUPS, REPLACED, VARIED)
 """Schedules with something that others never have."""
 REPLACEMENTS = ("replace", "replace", "replace", "replace", "join", "depart", "cut_newcomer")
@@ -148,7 +150,7 @@ def space_of_variant(routing: str, reliability: str, variant: str) -> ScheduleSp
         return _space_with_newcomers(routing, reliability)
     if variant == VARIED:
         space = space_of(routing, reliability)
-        return replace(space, varied=True, kinds=(*space.kinds, *COMMANDS))
+        return replace(space, varied=True, kinds=(*space.kinds, *COMMANDS, *OUTAGES))
     return _space_with_backups(routing, reliability, variant)
 
 

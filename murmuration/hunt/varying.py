@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from murmuration.hunt.space import USUAL, ScheduleSpace
+from murmuration.hunt.space import TREES, USUAL, ScheduleSpace
 
 _OFTEN = 0.4
 """So many of the sections of a schedule are other ones than usual, and so many of the keys of its workload."""
@@ -77,6 +77,8 @@ def _detection(rng: random.Random, space: ScheduleSpace, scenario: Mapping[str, 
 def _workload(rng: random.Random, space: ScheduleSpace, scenario: Mapping[str, Any]) -> dict[str, Any]:
     workload = scenario["workload"]
     changed = {key: rng.choice(values) for key, values in _WORKLOAD.items() if rng.random() < _OFTEN}
+    if scenario["overlay"]["kind"] in TREES and rng.random() < _OFTEN:
+        changed["clients_at"] = "leaves"
     clients = rng.randint(workload["publishers"], 2 * workload["clients"])
     return {**changed, "clients": clients}
 
@@ -96,6 +98,6 @@ _CHANGES: Mapping[str, Callable[[random.Random, ScheduleSpace, Mapping[str, Any]
 }
 _VARIED: Mapping[str, tuple[str, ...]] = {
     "links": ("delay", "reordering_by", "messages_per_s", "queue_messages"),
-    "workload": tuple(_WORKLOAD),
+    "workload": (*_WORKLOAD, "clients_at"),
 }
 """Keys that are as usual where they are left out, or are usually something else."""

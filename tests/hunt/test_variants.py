@@ -3,6 +3,7 @@
 import contextlib
 import json
 import random
+from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,11 @@ import pytest
 from murmur_pubsub.errors import InputError
 from murmuration.hunt.chunk import Quarry
 from murmuration.hunt.mutation import drawn_in_bursts
+from murmuration.hunt.outages import outage
 from murmuration.hunt.quarries import all_pairs
 from murmuration.hunt.schedule import draw_scenario
-from murmuration.hunt.space import USUAL
+from murmuration.hunt.space import OUTAGES, USUAL
+from murmuration.hunt.trial import deployment_of
 from murmuration.hunt.varying import less_varied
 from tests.hunt.hunting import here, hunt, silent
 from tests.protocols.cells.planted_bugs import DRAWN
@@ -88,6 +91,43 @@ def test_datagrams_of_varied_schedules_are_harmed_where_the_promise_covers_it(pa
 @pytest.mark.parametrize("pair", ["forwarding/epidemic", "cells/durable", "irbr/end_to_end"])
 def test_clients_of_varied_schedules_ask_and_publish_beside_their_workload(pair: str) -> None:
     assert {"subscribe", "unsubscribe", "publish"} <= verbs(Quarry.named(f"{pair}/varied"))
+
+
+@pytest.mark.parametrize("pair", ["forwarding/epidemic", "cells/durable", "irbr/end_to_end"])
+def test_in_varied_schedules_all_brokers_go_at_once_or_each_in_turn(pair: str) -> None:
+    space = Quarry.named(f"{pair}/varied").space()
+    at_once = in_turn = 0
+    for seed in range(60):
+        with contextlib.suppress(InputError):
+            keys = drawn_in_bursts(random.Random(seed), space).keys(space)
+            brokers = deployment_of(keys).fault_targets.brokers
+            times = defaultdict(set)
+            for entry in keys["faults"]:
+                if entry.get("kill") in brokers:
+                    times[entry["at"]].add(entry["kill"])
+            at_once += brokers in times.values()
+            in_turn += len(times) >= len(brokers) == len(set().union(*times.values()))
+    assert at_once
+    assert in_turn
+
+
+@pytest.mark.parametrize("kind", OUTAGES)
+def test_an_outage_ends_and_begins_at_the_broker_that_it_is_about(kind: str) -> None:
+    brokers = [f"b{number}" for number in range(5)]
+    sizes = set()
+    for number in range(50):
+        entries = outage(brokers, 100, kind, number, None, "b3")
+        assert min(entries, key=lambda each: each[0])[1]["kill"] == "b3"
+        assert all(entry["for"] for _, entry in entries)
+        assert len({entry["kill"] for _, entry in entries}) == len(entries)
+        sizes.add(len(entries))
+    assert sizes == ({5} if kind == "rolling" else {2, 5})
+
+
+def test_clients_of_varied_schedules_are_at_the_leaves_alone() -> None:
+    space = Quarry.named("forwarding/best_effort/varied").space()
+    scenarios = [draw_scenario(random.Random(seed), space) for seed in range(40)]
+    assert 0 < sum("clients_at" in scenario["workload"] for scenario in scenarios) < 40
 
 
 def test_a_varied_schedule_becomes_a_usual_one_section_by_section() -> None:
