@@ -38,6 +38,10 @@ _FOR_GOOD = 0.15
 _BURSTS_MAX = 4
 _BURST_MS = 900
 """A burst and the recovery from it take about that long."""
+_AT_THE_END = 0.5
+"""So many schedules have their last burst when the last event is published: what is lost then no later one shows."""
+_LAST_FOR_GOOD = 0.33
+"""In so many the last fault is not undone: something is not in as many of those that are drawn plainly."""
 _LASTING_IN_BURST_MS = LASTING_MS[:-1]
 _NEAR = 0.5
 _AT_BROKERS = 0.8
@@ -115,6 +119,8 @@ def in_bursts(
     drawn: list[DrawnFault] = []
     for number in range(count):
         at_ms = number * publishing_ms // count + rng.randrange(0, _BURST_MS // 2, 10)
+        if number == count - 1 and rng.random() < _AT_THE_END:
+            at_ms = max(at_ms, publishing_ms - rng.randrange(10, _BURST_MS // 3, 10))
         faults = burst()
         first_ms = min(each.at_ms for each in faults)
         lasting = (_LASTING_IN_BURST_MS[-1] if each.lasting_ms is None else each.lasting_ms for each in faults)
@@ -123,7 +129,7 @@ def in_bursts(
             for each, lasting_ms in zip(faults, lasting, strict=True)
         ]
     last = drawn[-1]
-    if not space.heals_always and last.kind not in _NOT_FOR_GOOD and rng.random() < _FOR_GOOD:
+    if not space.heals_always and last.kind not in _NOT_FOR_GOOD and rng.random() < _LAST_FOR_GOOD:
         drawn[-1] = last._replace(lasting_ms=None)
     return sorted(drawn, key=lambda each: each.at_ms)
 
