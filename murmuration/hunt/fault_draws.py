@@ -44,7 +44,8 @@ _LAST_FOR_GOOD = 0.33
 """In so many the last fault is not undone: something is not in as many of those that are drawn plainly."""
 _LASTING_IN_BURST_MS = LASTING_MS[:-1]
 _NEAR = 0.5
-_AT_BROKERS = 0.8
+_AT_BROKERS = 0.6
+"""So many are surely at brokers. The others are anywhere, and half of all nodes are clients."""
 _NOT_FOR_GOOD = ("bandwidth",)
 """A link that never again carries what is published is no failure that a protocol could recover from."""
 _TAKING = ("kill", "stall", "cut", "partition")
