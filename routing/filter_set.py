@@ -4,6 +4,7 @@ Many filters allow just one value of one attribute, such as `author = 17`. No tw
 index of them would be built in vain. They are kept by their values; all others are in an index.
 """
 
+import itertools
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -84,19 +85,15 @@ class FilterSet:
         if self._points:
             if wanted.constraints is None:
                 return True
-            for name, constraint in wanted.constraints.items():
-                point = _point(name, constraint)
-                if point is not None and point[0] in self._points and point[1] in self._points[point[0]].keys:
-                    return True
+            points = itertools.starmap(_point, wanted.constraints.items())
+            if any(point is not None and self._has(*point) for point in points):
+                return True
         return len(self._index) > 0 and self._index.covers_any(wanted)
 
     def matches_any(self, attributes: Mapping[str, Value]) -> bool:
         """Does an event match one of them?"""
-        if self._points:
-            for name, value in attributes.items():
-                points = self._points.get((name, DOMAINS[type(value)]))
-                if points is not None and value in points.keys:
-                    return True
+        if self._points and any(self._has((name, DOMAINS[type(value)]), value) for name, value in attributes.items()):
+            return True
         return len(self._index) > 0 and bool(self._index.destinations(attributes))
 
     def covered_by(self, wanted: Filter) -> list[Filter]:
@@ -105,6 +102,10 @@ class FilterSet:
         if self._points and wanted.constraints is not None and len(wanted.constraints) < 2:
             keys = sorted([*keys, *self._points_within(wanted.constraints)])
         return [self._filters[key] for key in keys]
+
+    def _has(self, line: _Line, value: Value) -> bool:
+        points = self._points.get(line)
+        return points is not None and value in points.keys
 
     def _points_within(self, constraints: Mapping[str, Constraint]) -> Iterator[int]:
         """The keys of those that a filter of these constraints, at most one, covers."""

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from murmur_pubsub.faults import PlanRules
+from murmuration.hunt.space import TimedEntry
 
-_Timed = tuple[int, dict[str, Any]]
 _FILTERS = (
     "a0 BETWEEN 0.2 AND 0.5 OR a0 BETWEEN 0.4 AND 0.8",
     "a0 < 0.3 OR a1 > 0.7",
@@ -41,7 +41,7 @@ def commanding(
     number: int,
     lasting_ms: int | None,
     near: str | None,
-) -> list[_Timed]:
+) -> list[TimedEntry]:
     """The entries of a kind of `space.COMMANDS`, by their times; where there is one, of a client of the broker `near`.
     `homes`: client to its broker at first."""
     able = sorted(rules.subscribing if kind == "ask" else rules.publishers)
@@ -52,7 +52,7 @@ def commanding(
     if kind == "say":
         return [(at_ms, {"publish": name, "event": dict(rng.choice(_EVENTS))})]
     wanted = rng.choice(_FILTERS)
-    entries: list[_Timed] = [(at_ms, {"subscribe": name, "filter": wanted})]
+    entries: list[TimedEntry] = [(at_ms, {"subscribe": name, "filter": wanted})]
     if lasting_ms is not None:
         entries.append((at_ms + lasting_ms, {"unsubscribe": name, "filter": wanted}))
     return entries

@@ -17,7 +17,7 @@ from murmuration.deployment.fault_entries import FaultReader
 from murmuration.hunt.commanding import commanding
 from murmuration.hunt.outages import outage
 from murmuration.hunt.replacing import replacing
-from murmuration.hunt.space import COMMANDS, NODE_FAULTS, OUTAGES, REPLACEMENTS, STAND_INS, ScheduleSpace
+from murmuration.hunt.space import COMMANDS, NODE_FAULTS, OUTAGES, REPLACEMENTS, STAND_INS, ScheduleSpace, TimedEntry
 from murmuration.scenario.load import LoadedScenario
 from workloads.random_overlay import between_brokers, brokers_further, side_of
 
@@ -82,10 +82,6 @@ class DrawnFault(NamedTuple):
         if self.kind in _SEEDED:
             return self._replace(number=rng.randrange(10_000), near=place)
         return self._replace(number=place, near=None)
-
-
-_Timed = tuple[int, dict[str, Any]]
-"""(when in milliseconds, an entry of `faults` without its time)."""
 
 
 def draw_faults(rng: random.Random, space: ScheduleSpace) -> list[DrawnFault]:
@@ -216,7 +212,7 @@ class FaultWriter:
     def written(self, drawn: Sequence[DrawnFault]) -> list[dict[str, Any]]:
         """The entries of those that can be, beside the earlier ones; they come in order of time. A node or link takes
         part in one fault of a kind at a time: of two changes of a link the second would end the first."""
-        timed: list[_Timed] = []
+        timed: list[TimedEntry] = []
         busy_until_ms: dict[object, float] = {}
         for fault in drawn:
             at_ms, lasting_ms = fault.at_ms, fault.lasting_ms
@@ -240,7 +236,7 @@ class FaultWriter:
         count = len(self._nodes if fault.kind in NODE_FAULTS else self._links)
         return fault._replace(number=fault.number % max(1, count))
 
-    def _entries(self, fault: DrawnFault) -> tuple[list[_Timed], object]:
+    def _entries(self, fault: DrawnFault) -> tuple[list[TimedEntry], object]:
         """The entries by their times, and what they keep busy. The number says which node or link is hit."""
         at_ms, kind, number, lasting_ms, _ = fault
         near = None if fault.near is None else self._brokers[fault.near % len(self._brokers)]
@@ -273,7 +269,7 @@ class FaultWriter:
         change = {"cut": link} if kind == "cut" else {"link": link, **_CHANGES[kind]}
         return [(at_ms, {**change, **lasting})], (kind == "cut", *link)
 
-    def _order(self, at_ms: int, number: int, near: NodeName | None) -> list[_Timed]:
+    def _order(self, at_ms: int, number: int, near: NodeName | None) -> list[TimedEntry]:
         """An order for a broker, about brokers that are one link further each: what orders are mostly about."""
         if not self._orders:
             return []
@@ -285,7 +281,7 @@ class FaultWriter:
             names.append(rng.choice(further or self._brokers))
         return [(at_ms, {verb: names[0], **dict(zip(self._orders[verb], names[1:], strict=True))})]
 
-    def _move(self, at_ms: int, number: int, lasting_ms: int | None, near: NodeName | None) -> list[_Timed]:
+    def _move(self, at_ms: int, number: int, lasting_ms: int | None, near: NodeName | None) -> list[TimedEntry]:
         """A client goes to another broker, and from there to one more (or back), if it does not stay for good. It comes
         from the broker `near`, or goes there."""
         if not self._roaming or len(self._taking_clients) < 2:
@@ -301,7 +297,9 @@ class FaultWriter:
             entries.append((at_ms + lasting_ms, {"move_client": client, "to": rng.choice(self._taking_clients)}))
         return entries
 
-    def _stand_in(self, at_ms: int, kind: str, number: int, lasting: Mapping[str, str]) -> tuple[list[_Timed], object]:
+    def _stand_in(
+        self, at_ms: int, kind: str, number: int, lasting: Mapping[str, str]
+    ) -> tuple[list[TimedEntry], object]:
         """A fault of a publishers' broker or of its backup; or a client goes from the one to the other."""
         if not self._publishing_at:
             return [], kind
@@ -317,7 +315,7 @@ class FaultWriter:
             return [(at_ms, {"kill": name, "disk": "lost", **lasting})], name
         return [(at_ms, {kind.removesuffix("_twin"): name, **lasting})], name
 
-    def _rewire(self, at_ms: int, number: int, lasting_ms: int | None, near: NodeName | None) -> list[_Timed]:
+    def _rewire(self, at_ms: int, number: int, lasting_ms: int | None, near: NodeName | None) -> list[TimedEntry]:
         """A link goes, and after a while another one joins what it had joined."""
         rng = random.Random(number)
         between = between_brokers(self._links, self._broker_set)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from murmur_pubsub.machine import NodeName
+from murmuration.hunt.space import TimedEntry
 
-_Timed = tuple[int, dict[str, Any]]
 _ALL = 0.4
 """So many outages take all brokers."""
 _TOGETHER = 0.5
@@ -22,7 +22,7 @@ _BETWEEN_MS = (0, 20, 500)
 
 def outage(
     brokers: Sequence[NodeName], at_ms: int, kind: str, number: int, lasting_ms: int | None, near: NodeName | None
-) -> list[_Timed]:
+) -> list[TimedEntry]:
     """The entries of a kind of `space.OUTAGES`, by their times. The broker `near` is the first that goes."""
     rng = random.Random(number)
     order = rng.sample(brokers, len(brokers))

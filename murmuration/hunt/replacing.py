@@ -2,12 +2,11 @@
 
 import random
 from collections.abc import Mapping
-from typing import Any
 
 from murmur_pubsub.faults import PlanRules
 from murmur_pubsub.places import spreads
+from murmuration.hunt.space import TimedEntry
 
-_Timed = tuple[int, dict[str, Any]]
 _WAIT_MS = (50, 300, 1_000)
 """How long after the newcomer is there another broker departs."""
 _AT_ONCE_MS = (0, 2, 5, 20)
@@ -18,7 +17,7 @@ _DIES, _IS_KILLED, _RETURNS = 0.3, 0.5, 0.4
 
 def replacing(
     rules: PlanRules, homes: Mapping[str, str], at_ms: int, kind: str, number: int, lasting_ms: int | None
-) -> list[_Timed]:
+) -> list[TimedEntry]:
     """The entries of a fault of a kind of `space.REPLACEMENTS`, by their times. `homes`: client to its broker at
     first."""
     plan = rules.cells
@@ -34,7 +33,7 @@ def replacing(
     if not cells:
         return []
     cell = rng.choice(cells)
-    joins: list[_Timed] = [(at_ms, {"join": name, "cell": cell})]
+    joins: list[TimedEntry] = [(at_ms, {"join": name, "cell": cell})]
     if spreads(plan, cell) and name in rules.subscribing:
         joins.append((at_ms + rng.choice(_AT_ONCE_MS), {"subscribe": name, "filter": _WANTED}))
     if kind == "join":
@@ -55,13 +54,13 @@ def _replaced(
     name: str,
     cell: str,
     old: str,
-) -> list[_Timed]:
+) -> list[TimedEntry]:
     """The clients go to the newcomer, the old broker departs (or dies, and is said to have departed), and may come back
     by mistake."""
     plan = rules.cells
     assert plan is not None
     wait_ms = rng.choice(_WAIT_MS)
-    entries: list[_Timed] = []
+    entries: list[TimedEntry] = []
     if spreads(plan, cell):
         clients = [client for client in sorted(rules.roaming) if homes[client] == old]
         moved_ms = at_ms + rng.choice((*_AT_ONCE_MS, wait_ms // 2))

@@ -50,6 +50,8 @@ VARIED = "varied"
 """What schedules are called over other links, clients, filters and times than usual (`varying`)."""
 COMMANDS = ("ask", "ask", "say", "say")
 """A client asks for something that its workload does not, or publishes it."""
+TimedEntry = tuple[int, dict[str, Any]]
+"""(when in milliseconds, an entry of `faults` without its time)."""
 OUTAGES = ("outage", "rolling")
 """Several brokers are killed at one instant, or each one after the other."""
 VARIANTS = (*BACKUPS, REPLACED, VARIED)
