@@ -53,10 +53,10 @@ def lost(work: Work) -> Iterator[TaskEnd]:
         yield TaskEnd(piece[0], failure="its process died")
 
 
-def hunt(folder: Path, schedules: int, *quarries: Quarry, **options: Any) -> Hunt:
+def hunt(folder: Path, schedules: int, *quarries: Quarry, seed: int = 7, **options: Any) -> Hunt:
     """A hunt that ends after so many schedules."""
     wanted = quarries or (Quarry("forwarding", "best_effort"),)
-    return Hunt(wanted, HuntFolder(folder), HuntLimits(schedules=schedules), seed=7, **options)
+    return Hunt(wanted, HuntFolder(folder), HuntLimits(schedules=schedules), seed=seed, **options)
 
 
 def silent(*_: object) -> None:

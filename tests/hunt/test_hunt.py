@@ -27,10 +27,10 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.slow
 def test_a_planted_bug_is_found_shrunk_and_saved_as_a_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("murmuration.hunt.hunt._SHRINK_S", ENOUGH_S)
-    found = hunt(tmp_path, 20, Quarry("cells", HASTY))
+    found = hunt(tmp_path, 20, Quarry("cells", HASTY), seed=4)
     found.run(here, silent)
     findings = found.found.all
-    assert len({each.cause for each in findings}) == len(findings) <= 2, "ten schedules show it in one way or another"
+    assert len({each.cause for each in findings}) == len(findings) <= 2, "13 schedules show it in one way or another"
     finding = max(findings, key=lambda each: int(each.record["schedules"]))
     assert finding.record["schedules"] > 1
     before, after = finding.record["before"], finding.record["after"]
