@@ -1,10 +1,14 @@
-"""The script that plays all tests: both halves are played and told of, whatever the other found."""
+"""The script that plays all tests: both halves are played and told of, whatever the other found, and live tests come
+first on the cores."""
 
 import os
 import shutil
+import signal
 import subprocess
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "run_tests.sh"
@@ -15,13 +19,29 @@ case "$*" in
 *) exit {live} ;;
 esac
 """
+TELLS_ITS_WEIGHT = """#!/bin/sh
+case "$*" in
+*"not (ray or spark)"*) sed 's/^/others: /' /proc/$$/autogroup; chrt -p $$ ;;
+*) sed 's/^/live: /' /proc/$$/autogroup ;;
+esac
+"""
+HANGS = """#!/bin/sh
+case "$*" in
+*"not (ray or spark)"*) echo $$ >"$0.pid"; sleep 300 & wait ;;
+*) while [ ! -s "$0.pid" ]; do sleep 0.05; done ;;
+esac
+"""
 
 
-def played(tmp_path: Path, others: int, live: int, path: str) -> subprocess.CompletedProcess[str]:
+def script_with(tmp_path: Path, stub: str) -> list[str]:
     python = tmp_path / "python"
-    python.write_text(STUB.format(others=others, live=live))
+    python.write_text(stub)
     python.chmod(0o755)
-    command = ["/bin/sh", str(SCRIPT), str(python), "not slow"]
+    return ["/bin/sh", str(SCRIPT), str(python), "not slow"]
+
+
+def played(tmp_path: Path, stub: str, path: str = os.environ["PATH"]) -> subprocess.CompletedProcess[str]:
+    command = script_with(tmp_path, stub)
     return subprocess.run(command, capture_output=True, text=True, check=False, env={"PATH": path}, timeout=60)
 
 
@@ -41,7 +61,42 @@ def without_chrt(tmp_path: Path) -> str:
 def test_both_halves_are_played_and_either_failure_counts(
     tmp_path: Path, others: int, live: int, code: int, has_chrt: bool
 ) -> None:
-    told = played(tmp_path, others, live, os.environ["PATH"] if has_chrt else without_chrt(tmp_path))
+    stub = STUB.format(others=others, live=live)
+    told = played(tmp_path, stub, os.environ["PATH"] if has_chrt else without_chrt(tmp_path))
     assert told.returncode == code
     assert "played: -m pytest -q -m not slow and (ray or spark)" in told.stdout
     assert "-m not slow and not (ray or spark)" in told.stdout
+
+
+@pytest.mark.skipif(not Path("/proc/self/autogroup").exists(), reason="this Linux knows no groups of sessions")
+@pytest.mark.skipif(shutil.which("chrt") is None, reason="this computer has no command chrt")
+def test_the_others_give_way_to_processes_of_other_sessions(tmp_path: Path) -> None:
+    """Ray's processes have a session of their own, and the cores are shared among sessions before classes count."""
+    told = played(tmp_path, TELLS_ITS_WEIGHT).stdout
+    weights = dict(line.split(": ") for line in told.splitlines() if "autogroup" in line)
+    assert weights["others"].endswith("nice 19")
+    assert not weights["live"].endswith("nice 19")
+    assert "SCHED_IDLE" in told
+
+
+@pytest.mark.skipif(shutil.which("chrt") is None, reason="this computer has no command chrt")
+def test_a_script_that_is_ended_takes_the_others_with_it(tmp_path: Path) -> None:
+    script = subprocess.Popen(script_with(tmp_path, HANGS), stdout=subprocess.PIPE, text=True)
+    pid_file = tmp_path / "python.pid"
+    while not pid_file.exists() or not pid_file.read_text():
+        time.sleep(0.05)
+    others = int(pid_file.read_text())
+    assert os.getpgid(others) == others
+    script.send_signal(signal.SIGTERM)
+    script.communicate(timeout=60)
+    deadline = time.monotonic() + 30
+    while still := [each.pid for each in psutil.process_iter() if alive_in(each, others)]:
+        assert time.monotonic() < deadline, still
+        time.sleep(0.1)
+
+
+def alive_in(process: psutil.Process, group: int) -> bool:
+    try:
+        return os.getpgid(process.pid) == group and process.status() != psutil.STATUS_ZOMBIE
+    except (ProcessLookupError, psutil.NoSuchProcess):
+        return False
