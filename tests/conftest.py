@@ -41,6 +41,8 @@ class RayGuard:
 
     def __init__(self) -> None:
         self.open = False
+        self.may_be_shared = False
+        """Does the test come when there is no other Ray any more?"""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -80,10 +82,11 @@ else:
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """The whole of a test, its fixtures of any scope included: these run before any fixture of ours could act."""
     GUARD.open = item.get_closest_marker("ray") is not None
+    GUARD.may_be_shared = shares_ray(item)
     try:
         return (yield)
     finally:
-        GUARD.open = False
+        GUARD.open = GUARD.may_be_shared = False
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -94,11 +97,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.stash[COLLECTED] = list(items)
 
     def turn(item: pytest.Item) -> int:
-        if "live_ray" in getattr(item, "fixturenames", ()):
+        if shares_ray(item):
             return 3
         return 2 if is_marked(item, "spark") else int(is_marked(item, "ray"))
 
     items.sort(key=turn)
+
+
+def shares_ray(item: pytest.Item) -> bool:
+    return "live_ray" in getattr(item, "fixturenames", ())
 
 
 def is_marked(item: pytest.Item, name: str) -> bool:
@@ -140,6 +147,7 @@ def live_ray() -> Iterator[Any]:
     tests are the last, so it need not end before another begins."""
     from actors import ray_session
 
+    assert GUARD.may_be_shared, "only a test that names `live_ray` comes last, and this Ray stays to the end"
     with ray_session.ray_session(actors=ACTORS_AT_ONCE) as session, pytest.MonkeyPatch.context() as patch:
         patch.setattr(ray_session, "ray_session", lambda *_, **__: contextlib.nullcontext(session))
         yield session

@@ -60,3 +60,10 @@ def test_a_marked_test_and_its_wide_fixtures_start_ray(tmp_path: Path) -> None:
 def test_the_guard_does_not_import_ray(tmp_path: Path) -> None:
     result = run_inner(tmp_path, "import sys\ndef test_it():\n    assert 'ray' not in sys.modules\n")
     assert result.returncode == 0, result.stdout
+
+
+def test_the_shared_ray_is_not_begun_before_a_test_that_has_a_ray_of_its_own(tmp_path: Path) -> None:
+    test = MARKED + "def test_it(request):\n    request.getfixturevalue('live_ray')\n"
+    result = run_inner(tmp_path, test)
+    assert result.returncode == 1, result.stdout
+    assert "only a test that names `live_ray` comes last" in result.stdout
