@@ -21,7 +21,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from murmur_pubsub.faults import FaultKind
+from murmur_pubsub.faults import RETURNS, FaultKind
 from murmur_pubsub.journal import RowKind
 from spark_analysis.changing_overlay import Links, OverlayAt
 from spark_analysis.excuses import ON_THE_WAY_US, Case, Excuse
@@ -58,13 +58,14 @@ def times_away(
     """Client by client, when it was away; `settled`: (time_us, covers_us) of the SETTLED rows, `homes`: client to
     broker, at first. What happened before anything had settled does not count. `limit_us`: how long after its link is
     back a client may be away at most. `windows`: a kill of its broker or of itself ends the client's link, though
-    neither may live to say so."""
+    neither may live to say so; and a client that comes late has none at first."""
     settlings = sorted(settled)
     if not settlings:
         return {}
     begun_us = settlings[0][0]
     steps: dict[str, list[tuple[int, int, int]]] = {client: [] for client in homes}
     now_at: dict[str, str] = {}
+    windows = list(windows)
     kills = [each for each in windows if each.kills and each.in_effect_us < NEVER_US]
     for time_us, kind, node, peer in sorted([*rows, *_ended_by_kills(rows, homes, kills)]):
         client, broker = (node, peer) if node in homes else (peer, node)
@@ -72,6 +73,10 @@ def times_away(
             now_at[client] = broker
         if client in homes and now_at.get(client, broker) == broker and time_us >= begun_us:
             steps[client].append((time_us, _DOWN if kind == RowKind.LINK_DOWN else _UP, 0))
+    for coming in windows:
+        if coming.step.kind in RETURNS:  # for the first time: it repairs nothing
+            for client in steps.keys() & coming.step.nodes:
+                steps[client].append((coming.from_us, _DOWN, 0))
     for kill in kills:
         if kill.in_effect_us >= begun_us:
             for client in kill.nodes & steps.keys():

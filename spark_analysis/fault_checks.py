@@ -137,7 +137,7 @@ def _check_node(
 ) -> tuple[str, str]:
     if window.step.kind is FaultKind.SLOW:
         return _slowness(rows, numbers[window.step.nodes[0]], window.step.work_us)
-    return _silence(rows, [numbers[name] for name in window.step.nodes], lasted_us)
+    return _silence(rows, [numbers[name] for name in window.nodes], lasted_us)
 
 
 def _check_links(

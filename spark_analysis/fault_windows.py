@@ -194,6 +194,8 @@ def fault_windows(
         first = step.kind in RETURNS and not set(step.nodes) & down
         client = first and has_links and not brokers & set(step.nodes)
         comes = client or (first and not has_links)
+        # Who was dead before may be started again elsewhere while its host is lost.
+        hit = frozenset(step.nodes) - down if step.kind in DEATHS else frozenset(step.nodes)
         if step.kind in DEATHS:
             down |= set(step.nodes)
         elif step.kind in RETURNS:
@@ -214,7 +216,7 @@ def fault_windows(
             until_us, repaired_us = absorbed_us, NEVER_US
         elif step.kind is FaultKind.ORDER:
             repaired_us = NEVER_US
-        nodes = frozenset(step.nodes if client or step.kind in _NODE_FAULTS else step.given_up)
+        nodes = hit if client or step.kind in _NODE_FAULTS else frozenset(step.given_up)
         broken = _links_of(step, there.values(), has_links)
         windows.append(
             Window(

@@ -33,10 +33,14 @@ def build_workload(loaded: LoadedScenario, overlay: Overlay) -> Workload:
 
 
 def build_faults(
-    loaded: LoadedScenario, targets: FaultTargets, links: Mapping[tuple[NodeName, NodeName], LinkSpec]
+    loaded: LoadedScenario,
+    targets: FaultTargets,
+    links: Mapping[tuple[NodeName, NodeName], LinkSpec],
+    awaited: frozenset[NodeName],
 ) -> tuple[FailureDetection, tuple[Fault, ...], frozenset[NodeName]]:
-    """Failure detection, the fault plan and the nodes that are down at first, checked against those that take part;
-    raises `InputError`."""
+    """Failure detection, the fault plan and the nodes that are down at first, checked against those that take part.
+    `awaited`: those without which subscriptions are not in effect everywhere, so that the run begins with them. Raises
+    `InputError`."""
     scenario = loaded.scenario
     try:
         detection = scenario.failure_detection.detection()
@@ -48,7 +52,7 @@ def build_faults(
         from murmuration.deployment.churn import plan_churn  # with numpy, which other scenarios do without
 
         try:
-            churn = plan_churn(scenario.churn, targets, scenario.seed)
+            churn = plan_churn(scenario.churn, targets, scenario.seed, awaited)
         except InputError as error:
             if not error.place.startswith("churn"):
                 raise  # it names the trace's file and line

@@ -114,7 +114,9 @@ def deploy(
     rules = dataclasses.replace(rules, publishing_at=publishing_at)
     actors = share_actors(nodes, scenario.density, hosts)
     targets = targets_of(nodes, links, hosts, newcomers, rules, has_datagrams, scripts, actors)
-    detection, faults, start_down = build_faults(loaded, targets, specs_of(links))
+    linked = {end for plan in links for end in (plan.first, plan.second)}
+    awaited = frozenset(brokers if protocols.reliability.end_to_end else linked.intersection(brokers))
+    detection, faults, start_down = build_faults(loaded, targets, specs_of(links), awaited)
     if overlay.structure is not None:
         places = join_plan(overlay, faults, start_down, hosts, scenario.seed)
         nodes = [dataclasses.replace(node, place=places.get(node.name)) for node in nodes]

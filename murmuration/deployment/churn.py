@@ -4,6 +4,7 @@ from pathlib import Path
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import FaultTargets
+from murmur_pubsub.machine import NodeName
 from murmuration.scenario.schema import ChurnSection
 from workloads.churn.generator import GeneratedChurn, generate
 from workloads.churn.plan import ChurnPlan, churn_plan
@@ -22,8 +23,9 @@ def read_availability(path: Path, keep_outages: bool = False) -> Availability:
     return mended.window(*SKYPE_WINDOW_S) if is_skype else mended
 
 
-def plan_churn(churn: ChurnSection, targets: FaultTargets, seed: int) -> ChurnPlan:
-    """Which nodes start and die when; raises `InputError` for a trace that cannot be read or has too few nodes."""
+def plan_churn(churn: ChurnSection, targets: FaultTargets, seed: int, there_before: frozenset[NodeName]) -> ChurnPlan:
+    """Which nodes start and die when; those of `there_before` are there until the run begins to publish. Raises
+    `InputError` for a trace that cannot be read or has too few nodes."""
     if isinstance(churn.who, list):
         names = churn.who
         for name in names:
@@ -31,6 +33,10 @@ def plan_churn(churn: ChurnSection, targets: FaultTargets, seed: int) -> ChurnPl
                 raise InputError("churn.who", repr(name), "nodes of the run, or clients, or brokers")
     else:
         names = [name for name in targets.nodes if (name in targets.brokers) == (churn.who == "brokers")]
+    if not names:
+        raise InputError(
+            "churn.who", f"{churn.who}, of which there are none", "nodes of the run, or clients, or brokers"
+        )
     if churn.trace is None:
         source = generate(GeneratedChurn(len(names), churn.days, churn.scale), seed)
     else:
@@ -39,4 +45,4 @@ def plan_churn(churn: ChurnSection, targets: FaultTargets, seed: int) -> ChurnPl
         begin_s, end_s = (source.begin_s + int(DAY_S * day) for day in churn.window)
         source = source.window(begin_s, end_s)
     chosen = select(source, len(names), churn.select, seed)
-    return churn_plan(chosen, names, churn.speed, churn.shortest).begun_at(churn.begin)
+    return churn_plan(chosen, names, churn.speed, churn.shortest).begun_at(churn.begin, there_before)

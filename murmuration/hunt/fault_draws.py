@@ -254,7 +254,7 @@ class FaultWriter:
         if kind in COMMANDS:
             return commanding(self._rules, self._homes, at_ms, kind, number, lasting_ms, near), (kind, at_ms)
         if kind in OUTAGES:
-            return outage(self._brokers, at_ms, kind, number, lasting_ms, near), kind
+            return outage(self._brokers, at_ms, kind, number, lasting_ms, near), (kind, at_ms)
         if kind in STAND_INS:
             return self._stand_in(at_ms, kind, number, lasting)
         if kind == "rewire":

@@ -125,7 +125,8 @@ class ChurnSection(_Section):
     shortest: DurationUs = 1_000_000
     """Shorter sessions and gaps, after scaling, are left out."""
     begin: DurationUs = 0
-    """How far into the run the first day begins; until then all nodes are there."""
+    """How far into the run the first day begins; until then all nodes are there. At 0, brokers that others wait for are
+    killed then."""
 
 
 class Expect(_Section):

@@ -12,10 +12,11 @@ import pytest
 
 from murmur_pubsub.errors import InputError
 from murmuration.hunt.chunk import Quarry
+from murmuration.hunt.fault_draws import DrawnFault
 from murmuration.hunt.mutation import drawn_in_bursts
 from murmuration.hunt.outages import outage
 from murmuration.hunt.quarries import all_pairs
-from murmuration.hunt.schedule import draw_scenario
+from murmuration.hunt.schedule import Schedule, draw_scenario
 from murmuration.hunt.space import OUTAGES, USUAL
 from murmuration.hunt.trial import deployment_of
 from murmuration.hunt.varying import less_varied
@@ -122,6 +123,13 @@ def test_an_outage_ends_and_begins_at_the_broker_that_it_is_about(kind: str) -> 
         assert len({entry["kill"] for _, entry in entries}) == len(entries)
         sizes.add(len(entries))
     assert sizes == ({5} if kind == "rolling" else {2, 5})
+
+
+def test_an_outage_that_was_drawn_for_good_is_over_before_another_one() -> None:
+    space = Quarry.named("forwarding/best_effort/varied").space()
+    drawn = tuple(DrawnFault(at_ms, "outage", 1, None) for at_ms in (100, 120, 9_000))
+    entries = Schedule(draw_scenario(random.Random(3), space), drawn).keys(space)["faults"]
+    assert {entry["at"] for entry in entries} == {"100 ms", "9000 ms"}, "the second would kill what is dead"
 
 
 def test_clients_of_varied_schedules_are_at_the_leaves_alone() -> None:

@@ -182,6 +182,14 @@ def test_a_client_whose_broker_was_killed_is_away_though_neither_says_so() -> No
     assert times_away(rows, settled, HOMES, windows=[unharmed]) == {}
 
 
+def test_a_client_that_comes_late_is_away_until_it_has_a_link() -> None:
+    """Its link may be cut by then, so that no row says that it goes down."""
+    settled, comes = [(2_000, 1_000), (6_000, 5_500), (12_000, 11_500)], window(FaultKind.RESTART, "c1", 4_000, 6_000)
+    up = (10_000, RowKind.LINK_UP, "c1", "b1")
+    assert times_away([up], settled, HOMES, windows=[comes])["c1"] == [Away(4_000, 12_000)]
+    assert times_away([], settled, HOMES, windows=[comes])["c1"] == [Away(4_000, NEVER_US)]
+
+
 def test_a_client_that_goes_to_another_broker_and_dies_in_the_same_microsecond_is_away() -> None:
     """Rows of one time have no order, and a dead client's link does not come up."""
     up, down = RowKind.LINK_UP, RowKind.LINK_DOWN

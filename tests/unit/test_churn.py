@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.faults import FaultKind, FaultTargets
+from murmur_pubsub.faults import Fault, FaultKind, FaultTargets
 from murmur_pubsub.plan_checker import check_plan
 from murmuration.commands.churn import compare_churn, judge_churn
 from murmuration.deployment.churn import read_availability
@@ -269,3 +269,11 @@ def test_churn_that_begins_later_kills_then_the_nodes_that_are_not_there() -> No
         (530, FaultKind.KILL, "a"),
         (930, FaultKind.KILL, "b"),
     ]
+
+
+def test_nodes_that_a_run_begins_with_are_killed_as_churn_begins_though_it_begins_at_once() -> None:
+    trace = Availability({"n0": ((0, 500),), "n1": ((300, 900),), "n2": ((300, 900),)}, 0, 1_000)
+    plan = churn_plan(trace, ["a", "b", "c"], 1.0, 1_000_000)
+    begun = plan.begun_at(0, frozenset({"a", "b"}))
+    assert begun.start_down == {"c"}
+    assert begun.steps == (Fault(0, FaultKind.KILL, ("b",)), *plan.steps)

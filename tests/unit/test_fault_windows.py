@@ -56,3 +56,14 @@ def test_a_broker_that_has_just_come_back_is_not_part_of_the_overlay_yet() -> No
 def test_what_the_scenario_allows_is_never_exceeded() -> None:
     assert disturbed((100, KILL, "b0"), limit_us=30) == [30, 0]
     assert disturbed((100, KILL, "b0"), (100, KILL, "b1"), (100, KILL, "b2"), limit_us=300)[0] == 300
+
+
+def test_a_lost_host_is_no_fault_of_a_broker_that_was_dead_before() -> None:
+    """It may be started again on another host while its own is lost, and is not silent then."""
+    happened = ((10, KILL, ("b0",)), (20, FaultKind.LOSE_HOST, ("b0", "b1")), (30, RESTART, ("b0",)))
+    steps = [
+        FaultStep(number, kind, str(kind), names, ordered_us=at_us, in_effect_us=at_us)
+        for number, (at_us, kind, names) in enumerate(happened)
+    ]
+    windows = fault_windows(steps, [], [], 1_000, has_links=True, recovers=None, brokers=BROKERS)
+    assert [(each.step.kind, each.nodes) for each in windows] == [(KILL, {"b0"}), (FaultKind.LOSE_HOST, {"b1"})]

@@ -6,7 +6,7 @@ left out (a short gap first: it joins two sessions).
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from murmur_pubsub.errors import InputError
@@ -25,14 +25,13 @@ class ChurnPlan:
     steps: tuple[Fault, ...]
     left_out: int
 
-    def begun_at(self, begin_us: int) -> "ChurnPlan":
-        """The same, later by this time: all nodes are there until then, and those that were down at first are
-        killed."""
-        if not begin_us:
-            return self
-        kills = [Fault(begin_us, FaultKind.KILL, (name,)) for name in sorted(self.start_down)]
+    def begun_at(self, begin_us: int, there_before: Set[NodeName] = frozenset()) -> "ChurnPlan":
+        """The same, later by this time: all nodes are there until then, and those that were down at first are killed.
+        So are those of `there_before` where nothing is later: they are there until the run begins to publish."""
+        killed = self.start_down if begin_us else self.start_down & there_before
+        kills = [Fault(begin_us, FaultKind.KILL, (name,)) for name in sorted(killed)]
         later = [dataclasses.replace(step, time_us=step.time_us + begin_us) for step in self.steps]
-        return ChurnPlan(frozenset(), (*kills, *later), self.left_out)
+        return ChurnPlan(self.start_down - killed, (*kills, *later), self.left_out)
 
 
 def churn_plan(trace: Availability, names: Sequence[NodeName], speed: float, shortest_us: int) -> ChurnPlan:
