@@ -17,7 +17,16 @@ from murmuration.deployment.fault_entries import FaultReader
 from murmuration.hunt.commanding import commanding
 from murmuration.hunt.outages import outage
 from murmuration.hunt.replacing import replacing
-from murmuration.hunt.space import COMMANDS, NODE_FAULTS, OUTAGES, REPLACEMENTS, STAND_INS, ScheduleSpace, TimedEntry
+from murmuration.hunt.space import (
+    COMMANDS,
+    HOST,
+    NODE_FAULTS,
+    OUTAGES,
+    REPLACEMENTS,
+    STAND_INS,
+    ScheduleSpace,
+    TimedEntry,
+)
 from murmuration.scenario.load import LoadedScenario
 from workloads.random_overlay import between_brokers, brokers_further, side_of
 
@@ -52,7 +61,7 @@ _TAKING = ("kill", "stall", "cut", "partition")
 """What is away for long: a node, a link, or all links to a part."""
 _MILD = ("slow", "duplication", "reordering", "delay", "bandwidth")
 """What takes nothing away. In a burst half as often as elsewhere: most of what breaks protocols is something lost."""
-_SEEDED = ("rewire", "order", "move", *STAND_INS, *REPLACEMENTS, *COMMANDS, *OUTAGES)
+_SEEDED = ("rewire", "order", "move", *STAND_INS, *REPLACEMENTS, *COMMANDS, *OUTAGES, HOST)
 """Kinds that are about several nodes or links, which are drawn: the number of such a fault is a seed."""
 
 
@@ -185,7 +194,7 @@ def draw_number(rng: random.Random, brokers: int) -> int:
 
 
 class FaultWriter:
-    """Writes drawn faults as the entries of `faults`, for one deployment."""
+    """Writes drawn faults as the entries of `faults`, for one deployment that has none but those of churn."""
 
     def __init__(self, space: ScheduleSpace, loaded: LoadedScenario, deployment: Deployment) -> None:
         self._nodes = [each.name for each in deployment.nodes if space.clients_fail or each.role == "broker"]
@@ -200,11 +209,13 @@ class FaultWriter:
         }
         self._roaming = sorted(deployment.rules.roaming)
         self._disks = space.disks
+        self._hosts = sorted({*deployment.hosts.values()} - {0})
         self._publishing_at = {client: sorted(at) for client, at in deployment.rules.publishing_at.items()}
         self._taking_clients = sorted(deployment.rules.taking_clients)
         targets = deployment.fault_targets
         self._broker_set = targets.brokers
         specs = specs_of(deployment.links)
+        self._churn = deployment.faults
         self._reader = FaultReader(targets, specs, loaded.scenario.links.spec(), 0, loaded.error_at)
         self._has_cells = "cells" in loaded.data["overlay"]
         self._has_links = bool(between_brokers(self._links, self._broker_set))
@@ -221,7 +232,7 @@ class FaultWriter:
                 continue
             candidate = sorted([*timed, *entries], key=lambda each: each[0])
             try:
-                self._reader.read([_written(*each) for each in candidate])
+                self._reader.read([_written(*each) for each in candidate], self._churn)
             except InputError:
                 continue
             timed = candidate
@@ -255,6 +266,9 @@ class FaultWriter:
             return commanding(self._rules, self._homes, at_ms, kind, number, lasting_ms, near), (kind, at_ms)
         if kind in OUTAGES:
             return outage(self._brokers, at_ms, kind, number, lasting_ms, near), (kind, at_ms)
+        if kind == HOST:
+            host = self._hosts[number % len(self._hosts)] if self._hosts else None
+            return ([] if host is None else [(at_ms, {HOST: host, **lasting})]), (kind, host)
         if kind in STAND_INS:
             return self._stand_in(at_ms, kind, number, lasting)
         if kind == "rewire":

@@ -54,6 +54,8 @@ TimedEntry = tuple[int, dict[str, Any]]
 """(when in milliseconds, an entry of `faults` without its time)."""
 OUTAGES = ("outage", "rolling")
 """Several brokers are killed at one instant, or each one after the other."""
+HOST = "lose_host"
+"""A host is lost with all of its brokers, where there are several; some are drawn onto more than one."""
 VARIANTS = (*BACKUPS, REPLACED, VARIED)
 """Schedules with something that others never have."""
 REPLACEMENTS = ("replace", "replace", "replace", "replace", "join", "depart", "cut_newcomer")
@@ -152,7 +154,7 @@ def space_of_variant(routing: str, reliability: str, variant: str) -> ScheduleSp
         return _space_with_newcomers(routing, reliability)
     if variant == VARIED:
         space = space_of(routing, reliability)
-        return replace(space, varied=True, kinds=(*space.kinds, *COMMANDS, *OUTAGES))
+        return replace(space, varied=True, kinds=(*space.kinds, *COMMANDS, *OUTAGES, HOST))
     return _space_with_backups(routing, reliability, variant)
 
 

@@ -9,6 +9,13 @@ from murmuration.hunt.space import TREES, USUAL, ScheduleSpace
 _OFTEN = 0.4
 """So many of the sections of a schedule are other ones than usual, and so many of the keys of its workload."""
 _BRIEFLY_QUEUED = 0.3
+_DROPPING = 0.3
+"""So many of the links with a short queue drop what does not fit; the others slow the sender down."""
+_SELDOM = 0.15
+_CHURNING_MAX = 3
+_CHURN: Mapping[str, object] = {"days": 3, "speed": 20_000, "shortest": "50 ms"}
+"""A session of the generator is a second long, on average."""
+_HOSTS = (2, 3)
 _DELAYS: tuple[object, ...] = ("0 ms", "20 ms", {"uniform": ["500 us", "20 ms"]}, {"exponential": "5 ms"})
 _DETECTIONS = (("50 ms", "200 ms", "5 ms"), ("100 ms", "300 ms", "200 ms"), ("500 ms", "2 s", "100 ms"))
 """(heartbeat, timeout, reconnect): no delay above comes near a timeout."""
@@ -35,12 +42,18 @@ def varied(rng: random.Random, space: ScheduleSpace, scenario: Mapping[str, Any]
             changed[section] = {**scenario.get(section, {}), **other}
     if rng.random() < _OFTEN / 2:
         changed["last_mile"] = "broker"
+    if rng.random() < _OFTEN:
+        changed["hosts"] = rng.choice(_HOSTS)
+    if rng.random() < _SELDOM:
+        changed["journal"] = "deliveries"
+    if rng.random() < _SELDOM:
+        changed["churn"] = _churn(rng, changed)
     return changed
 
 
 def less_varied(scenario: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The scenario with one section as it usually is, for each that is not."""
-    for section in ("client_links", "last_mile"):
+    for section in ("client_links", "last_mile", "churn", "hosts", "journal"):
         if section in scenario:
             yield {key: value for key, value in scenario.items() if key != section}
     datagrams = scenario.get("datagrams", {})
@@ -56,6 +69,8 @@ def _links(rng: random.Random, space: ScheduleSpace, scenario: Mapping[str, Any]
     links: dict[str, Any] = {"delay": rng.choice(_DELAYS), "reordering_by": rng.choice(("1 ms", "100 ms"))}
     if rng.random() < _BRIEFLY_QUEUED:
         links |= {"messages_per_s": 500, "queue_messages": rng.choice((3, 20))}
+        if rng.random() < _DROPPING:
+            links["on_overflow"] = "drop"
     return links
 
 
@@ -83,6 +98,18 @@ def _workload(rng: random.Random, space: ScheduleSpace, scenario: Mapping[str, A
     return {**changed, "clients": clients}
 
 
+def _churn(rng: random.Random, scenario: Mapping[str, Any]) -> dict[str, Any]:
+    """A few brokers, or clients, come and go beside the faults that are drawn."""
+    overlay = scenario["overlay"]
+    if scenario.get("last_mile") != "broker" and rng.random() < 0.5:
+        names = [f"c{number}" for number in range(scenario["workload"]["clients"])]
+    elif "cells" in overlay:
+        names = [name for members in overlay["cells"].values() for name in members]
+    else:
+        names = [f"b{number}" for number in range(overlay["brokers"])]
+    return {**_CHURN, "who": rng.sample(names, min(len(names), rng.randint(1, _CHURNING_MAX)))}
+
+
 def drawn_harm(rng: random.Random, space: ScheduleSpace) -> dict[str, float]:
     """What links do to messages all the time, where the promise covers it."""
     drawn = {name: rng.choice(space.harm) for name in ("loss", "duplication", "reordering")}
@@ -97,7 +124,7 @@ _CHANGES: Mapping[str, Callable[[random.Random, ScheduleSpace, Mapping[str, Any]
     "datagrams": _datagrams,
 }
 _VARIED: Mapping[str, tuple[str, ...]] = {
-    "links": ("delay", "reordering_by", "messages_per_s", "queue_messages"),
+    "links": ("delay", "reordering_by", "messages_per_s", "queue_messages", "on_overflow"),
     "workload": (*_WORKLOAD, "clients_at"),
 }
 """Keys that are as usual where they are left out, or are usually something else."""
