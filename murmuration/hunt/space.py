@@ -154,7 +154,7 @@ def space_of_variant(routing: str, reliability: str, variant: str) -> ScheduleSp
         return _space_with_newcomers(routing, reliability)
     if variant == VARIED:
         space = space_of(routing, reliability)
-        return replace(space, varied=True, kinds=(*space.kinds, *COMMANDS, *OUTAGES, HOST))
+        return replace(space, varied=True, kinds=(*space.kinds, *COMMANDS, *OUTAGES, HOST, HOST))
     return _space_with_backups(routing, reliability, variant)
 
 

@@ -9,9 +9,9 @@ from murmuration.hunt.space import TREES, USUAL, ScheduleSpace
 _OFTEN = 0.4
 """So many of the sections of a schedule are other ones than usual, and so many of the keys of its workload."""
 _BRIEFLY_QUEUED = 0.3
-_DROPPING = 0.3
-"""So many of the links with a short queue drop what does not fit; the others slow the sender down."""
-_SELDOM = 0.15
+_DROPPING = 0.5
+"""So many of the links with a short queue drop what does not fit. The others slow the sender down."""
+_SELDOM = 0.2
 _CHURNING_MAX = 3
 _CHURN: Mapping[str, object] = {"days": 3, "speed": 20_000, "shortest": "50 ms"}
 """A session of the generator is a second long, on average."""

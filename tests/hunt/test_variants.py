@@ -72,6 +72,18 @@ def test_varied_schedules_have_other_links_clients_filters_and_times(pair: str) 
     assert any(scenario.get("last_mile") == "broker" for scenario in scenarios)
 
 
+@pytest.mark.parametrize("pair", ["forwarding/epidemic", "cells/gryphon", "irbr/end_to_end"])
+def test_varied_schedules_have_hosts_churn_queues_that_drop_and_journals_without_hops(pair: str) -> None:
+    space = Quarry.named(f"{pair}/varied").space()
+    scenarios = [draw_scenario(random.Random(seed), space) for seed in range(100)]
+    for section in ("hosts", "churn", "journal"):
+        assert 5 < sum(section in scenario for scenario in scenarios) < 50, section
+    assert any("on_overflow" in scenario["links"] for scenario in scenarios)
+    who = {name[0] for scenario in scenarios if "churn" in scenario for name in scenario["churn"]["who"]}
+    assert "c" in who, "clients"
+    assert who - {"c"}, "brokers"
+
+
 @pytest.mark.parametrize(
     ("pair", "harmed"),
     [
@@ -110,6 +122,13 @@ def test_in_varied_schedules_all_brokers_go_at_once_or_each_in_turn(pair: str) -
             in_turn += len(times) >= len(brokers) == len(set().union(*times.values()))
     assert at_once
     assert in_turn
+
+
+def test_varied_schedules_lose_hosts_where_there_are_several() -> None:
+    quarry = Quarry.named("multipath/best_effort/varied")
+    assert "lose_host" in verbs(quarry)
+    one_host = draw_scenario(random.Random(3), Quarry.named("multipath/best_effort").space())
+    assert Schedule(one_host, (DrawnFault(100, "lose_host", 1, 200),)).keys(quarry.space())["faults"] == []
 
 
 @pytest.mark.parametrize("kind", OUTAGES)
