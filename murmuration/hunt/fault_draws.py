@@ -19,11 +19,11 @@ from murmuration.hunt.outages import outage
 from murmuration.hunt.replacing import replacing
 from murmuration.hunt.space import (
     COMMANDS,
-    HOST,
     NODE_FAULTS,
     OUTAGES,
     REPLACEMENTS,
     STAND_INS,
+    TOGETHER,
     ScheduleSpace,
     TimedEntry,
 )
@@ -61,7 +61,7 @@ _TAKING = ("kill", "stall", "cut", "partition")
 """What is away for long: a node, a link, or all links to a part."""
 _MILD = ("slow", "duplication", "reordering", "delay", "bandwidth")
 """What takes nothing away. In a burst half as often as elsewhere: most of what breaks protocols is something lost."""
-_SEEDED = ("rewire", "order", "move", *STAND_INS, *REPLACEMENTS, *COMMANDS, *OUTAGES, HOST)
+_SEEDED = ("rewire", "order", "move", *STAND_INS, *REPLACEMENTS, *COMMANDS, *OUTAGES, *TOGETHER)
 """Kinds that are about several nodes or links, which are drawn: the number of such a fault is a seed."""
 
 
@@ -209,7 +209,10 @@ class FaultWriter:
         }
         self._roaming = sorted(deployment.rules.roaming)
         self._disks = space.disks
-        self._hosts = sorted({*deployment.hosts.values()} - {0})
+        self._together: Mapping[str, Sequence[object]] = {
+            "lose_host": sorted({*deployment.hosts.values()} - {0}),
+            "kill_actor": [nodes[0] for nodes in deployment.actors],
+        }
         self._publishing_at = {client: sorted(at) for client, at in deployment.rules.publishing_at.items()}
         self._taking_clients = sorted(deployment.rules.taking_clients)
         targets = deployment.fault_targets
@@ -266,9 +269,10 @@ class FaultWriter:
             return commanding(self._rules, self._homes, at_ms, kind, number, lasting_ms, near), (kind, at_ms)
         if kind in OUTAGES:
             return outage(self._brokers, at_ms, kind, number, lasting_ms, near), (kind, at_ms)
-        if kind == HOST:
-            host = self._hosts[number % len(self._hosts)] if self._hosts else None
-            return ([] if host is None else [(at_ms, {HOST: host, **lasting})]), (kind, host)
+        if kind in TOGETHER:
+            there = self._together[kind]
+            which = there[number % len(there)] if there else None
+            return ([] if which is None else [(at_ms, {kind: which, **lasting})]), (kind, which)
         if kind in STAND_INS:
             return self._stand_in(at_ms, kind, number, lasting)
         if kind == "rewire":

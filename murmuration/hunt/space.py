@@ -54,8 +54,8 @@ TimedEntry = tuple[int, dict[str, Any]]
 """(when in milliseconds, an entry of `faults` without its time)."""
 OUTAGES = ("outage", "rolling")
 """Several brokers are killed at one instant, or each one after the other."""
-HOST = "lose_host"
-"""A host is lost with all of its brokers, where there are several; some are drawn onto more than one."""
+TOGETHER = ("lose_host", "lose_host", "kill_actor", "kill_actor")
+"""What goes with all nodes on it: a host where there are several, or an actor that several nodes share."""
 VARIANTS = (*BACKUPS, REPLACED, VARIED)
 """Schedules with something that others never have."""
 REPLACEMENTS = ("replace", "replace", "replace", "replace", "join", "depart", "cut_newcomer")
@@ -154,7 +154,7 @@ def space_of_variant(routing: str, reliability: str, variant: str) -> ScheduleSp
         return _space_with_newcomers(routing, reliability)
     if variant == VARIED:
         space = space_of(routing, reliability)
-        return replace(space, varied=True, kinds=(*space.kinds, *COMMANDS, *OUTAGES, HOST, HOST))
+        return replace(space, varied=True, kinds=(*space.kinds, *COMMANDS, *OUTAGES, *TOGETHER))
     return _space_with_backups(routing, reliability, variant)
 
 

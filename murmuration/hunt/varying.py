@@ -16,6 +16,8 @@ _CHURNING_MAX = 3
 _CHURN: Mapping[str, object] = {"days": 3, "speed": 20_000, "shortest": "50 ms"}
 """A session of the generator is a second long, on average."""
 _HOSTS = (2, 3)
+_DENSITIES = (2, 3)
+"""Nodes in an actor, which a `kill_actor` takes all."""
 _DELAYS: tuple[object, ...] = ("0 ms", "20 ms", {"uniform": ["500 us", "20 ms"]}, {"exponential": "5 ms"})
 _DETECTIONS = (("50 ms", "200 ms", "5 ms"), ("100 ms", "300 ms", "200 ms"), ("500 ms", "2 s", "100 ms"))
 """(heartbeat, timeout, reconnect): no delay above comes near a timeout."""
@@ -44,6 +46,8 @@ def varied(rng: random.Random, space: ScheduleSpace, scenario: Mapping[str, Any]
         changed["last_mile"] = "broker"
     if rng.random() < _OFTEN:
         changed["hosts"] = rng.choice(_HOSTS)
+    if rng.random() < _OFTEN:
+        changed["density"] = rng.choice(_DENSITIES)
     if rng.random() < _SELDOM:
         changed["journal"] = "deliveries"
     if rng.random() < _SELDOM:
@@ -53,7 +57,7 @@ def varied(rng: random.Random, space: ScheduleSpace, scenario: Mapping[str, Any]
 
 def less_varied(scenario: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The scenario with one section as it usually is, for each that is not."""
-    for section in ("client_links", "last_mile", "churn", "hosts", "journal"):
+    for section in ("client_links", "last_mile", "churn", "hosts", "density", "journal"):
         if section in scenario:
             yield {key: value for key, value in scenario.items() if key != section}
     datagrams = scenario.get("datagrams", {})

@@ -24,10 +24,10 @@ from tests.hunt.hunting import here, hunt, silent
 from tests.protocols.cells.planted_bugs import DRAWN
 
 
-def verbs(quarry: Quarry) -> set[str]:
+def verbs(quarry: Quarry, schedules: int = 20) -> set[str]:
     """What is done in some schedules that are drawn in bursts."""
     space = quarry.space()
-    drawn = [drawn_in_bursts(random.Random(seed), space).keys(space) for seed in range(20)]
+    drawn = [drawn_in_bursts(random.Random(seed), space).keys(space) for seed in range(schedules)]
     return {key for keys in drawn for entry in keys["faults"] for key in entry}
 
 
@@ -76,8 +76,8 @@ def test_varied_schedules_have_other_links_clients_filters_and_times(pair: str) 
 def test_varied_schedules_have_hosts_churn_queues_that_drop_and_journals_without_hops(pair: str) -> None:
     space = Quarry.named(f"{pair}/varied").space()
     scenarios = [draw_scenario(random.Random(seed), space) for seed in range(100)]
-    for section in ("hosts", "churn", "journal"):
-        assert 5 < sum(section in scenario for scenario in scenarios) < 50, section
+    for section in ("hosts", "density", "churn", "journal"):
+        assert 5 < sum(section in scenario for scenario in scenarios) < 70, section
     assert any("on_overflow" in scenario["links"] for scenario in scenarios)
     who = {name[0] for scenario in scenarios if "churn" in scenario for name in scenario["churn"]["who"]}
     assert "c" in who, "clients"
@@ -124,11 +124,16 @@ def test_in_varied_schedules_all_brokers_go_at_once_or_each_in_turn(pair: str) -
     assert in_turn
 
 
-def test_varied_schedules_lose_hosts_where_there_are_several() -> None:
+def test_varied_schedules_lose_hosts_and_actors_with_all_nodes_on_them() -> None:
     quarry = Quarry.named("multipath/best_effort/varied")
-    assert "lose_host" in verbs(quarry)
-    one_host = draw_scenario(random.Random(3), Quarry.named("multipath/best_effort").space())
-    assert Schedule(one_host, (DrawnFault(100, "lose_host", 1, 200),)).keys(quarry.space())["faults"] == []
+    assert {"lose_host", "kill_actor"} <= verbs(quarry, 60)
+
+
+@pytest.mark.parametrize("kind", ["lose_host", "kill_actor"])
+def test_where_each_node_has_a_process_of_its_own_and_there_is_one_host_nothing_goes_with_others(kind: str) -> None:
+    usual = draw_scenario(random.Random(3), Quarry.named("multipath/best_effort").space())
+    space = Quarry.named("multipath/best_effort/varied").space()
+    assert Schedule(usual, (DrawnFault(100, kind, 1, 200),)).keys(space)["faults"] == []
 
 
 @pytest.mark.parametrize("kind", OUTAGES)
