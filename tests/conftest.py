@@ -32,6 +32,8 @@ settings.load_profile("ci" if os.environ.get("CI") else "dev")
 SLOW_S = 3
 SLOW_LIVE_S = 20
 """A test that takes longer is to be marked `slow`; those with Ray or Spark have processes to start."""
+OVER_SOCKETS = Path(__file__).parent / "actors"
+"""What is tested there takes a peer that is silent for long for dead."""
 ACTORS_AT_ONCE = 16
 COLLECTED = pytest.StashKey[list[pytest.Item]]()
 
@@ -95,6 +97,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     there is one Ray in a process at a time, and the shared one stays to the end. Spark's Java stays too, and those that
     look at all processes of their Ray come before it."""
     config.stash[COLLECTED] = list(items)
+    for item in items:
+        if item.path.parent == OVER_SOCKETS:
+            item.add_marker("sockets")
 
     def turn(item: pytest.Item) -> int:
         if shares_ray(item):
