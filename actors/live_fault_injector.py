@@ -335,8 +335,9 @@ class LiveFaultInjector:
         self._group.host_lost(host)
 
     def nodes_on(self, host: int) -> list[NodeName]:
-        """The nodes planned for that host."""
-        return [name for name in self._group.specs if self._hosts.get(name, 0) == host]
+        """The nodes planned for that host, as far as they were ever there."""
+        group = self._group
+        return [name for name in group.specs if self._hosts.get(name, 0) == host and name in group.addresses]
 
 
 class FaultTimes:

@@ -313,8 +313,9 @@ class PlanChecker:
                 raise InputError(place, f"{fault}, which is not lost", "a host that is lost then")
             self._lost.remove(fault.host)
             for name in here:
-                self._down.pop(name, None)
-                self._killed.pop(self._targets.actor_of(name), None)
+                if name not in self._unstarted:
+                    self._down.pop(name, None)
+                    self._killed.pop(self._targets.actor_of(name), None)
 
     def _check_actor(self, fault: Fault, place: str) -> None:
         nodes = fault.nodes

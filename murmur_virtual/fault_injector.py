@@ -74,7 +74,8 @@ class VirtualFaultInjector:
                         self._start(name)
 
     def _on(self, host: int) -> list[NodeName]:
-        return [name for name in self._specs if self._hosts.get(name, 0) == host]
+        """The nodes planned for that host, as far as they were ever there."""
+        return [name for name in self._specs if self._hosts.get(name, 0) == host and name in self._runtime.nodes]
 
     def _is_up(self, name: NodeName) -> bool:
         return name in self._runtime.nodes and not self._runtime.nodes[name].down

@@ -1,12 +1,14 @@
 """What a run says of itself before it starts: its manifest, from scenario and deployment."""
 
 import dataclasses
-from collections.abc import Sequence
+import itertools
+from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import Literal
 
 from murmur_pubsub.deployment import Deployment, make_machine
 from murmur_pubsub.faults import Fault, FaultKind, actor_of
+from murmur_pubsub.machine import NodeName
 from murmur_pubsub.message import is_datagram, kind_of
 from murmur_pubsub.run_manifest import FaultEntry, NodeEntry, OverlayEntry, RunManifest
 from murmuration.deployment.build_deployment import BuiltScenario
@@ -15,6 +17,8 @@ from murmuration.version import own_version
 
 _IN_PROCESS = (FaultKind.KILL, FaultKind.STALL, FaultKind.SLOW)
 """What is done to one node of an actor inside its process."""
+_OF_ALL_THERE = (FaultKind.KILL_ACTOR, FaultKind.RESTART_ACTOR, FaultKind.LOSE_HOST, FaultKind.RETURN_HOST)
+"""What is done to all nodes of an actor or a host that were ever there."""
 
 
 def manifest_of(loaded: LoadedScenario, built: BuiltScenario) -> RunManifest:
@@ -58,9 +62,12 @@ def manifest_of_deployment(deployment: Deployment, name: str, runtime: Literal["
 
 def fault_entry(fault: Fault, deployment: Deployment, by_itself: bool = False) -> FaultEntry:
     """A fault for the manifest: the loss of a host names the nodes that were on it. `by_itself`: nobody ordered it."""
-    of_host = fault.kind in (FaultKind.LOSE_HOST, FaultKind.RETURN_HOST)
-    on_host = tuple(name for name, host in deployment.hosts.items() if host == fault.host)
-    nodes = on_host if of_host else fault.nodes
+    nodes = fault.nodes
+    if fault.kind in (FaultKind.LOSE_HOST, FaultKind.RETURN_HOST):
+        nodes = tuple(name for name, host in deployment.hosts.items() if host == fault.host)
+    if fault.kind in _OF_ALL_THERE:
+        to_come = _to_come(fault, deployment)
+        nodes = tuple(name for name in nodes if name not in to_come)
     shared = fault.kind in _IN_PROCESS and not by_itself and len(actor_of(nodes[0], deployment.actors)) > 1
     text = _happened(fault) if by_itself else f"{fault}{' in its process' if shared else ''}"
     given_up = deployment.rules.given_up(fault)
@@ -69,6 +76,13 @@ def fault_entry(fault: Fault, deployment: Deployment, by_itself: bool = False) -
         issuer=fault.issuer, in_process=shared, disk_lost=fault.disk_lost,
         for_good=bool(given_up) and fault.verb in deployment.rules.for_good,
     )  # fmt: skip
+
+
+def _to_come(fault: Fault, deployment: Deployment) -> Set[NodeName]:
+    """The nodes that were never there before."""
+    earlier = itertools.takewhile(lambda each: each is not fault and each.time_us <= fault.time_us, deployment.faults)
+    started = {name for each in earlier if each.kind is FaultKind.RESTART for name in each.nodes}
+    return deployment.start_down - started
 
 
 def _happened(fault: Fault) -> str:
