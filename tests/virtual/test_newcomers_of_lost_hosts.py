@@ -33,7 +33,7 @@ JOIN = {"join": "n0", "cell": "m"}
 
 @pytest.mark.parametrize("joins", ["500 ms", "1200 ms", "2500 ms", "never"])
 def test_it_joins_before_the_host_is_lost_or_while_it_is_or_later(joins: str) -> None:
-    lost = {"at": "1 s", "lose_host": 1, "for": "1 s"}
+    lost: dict[str, Any] = {"at": "1 s", "lose_host": 1, "for": "1 s"}
     faults = [lost] if joins == "never" else sorted([lost, {"at": joins, **JOIN}], key=when)
     deployment = deployment_of(scenario(*faults))
     assert deployment.hosts["n0"] == 1
