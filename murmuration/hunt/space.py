@@ -56,7 +56,7 @@ OUTAGES = ("outage", "rolling")
 """Several brokers are killed at one instant, or each one after the other."""
 TOGETHER = ("lose_host", "lose_host", "kill_actor", "kill_actor")
 """What goes with all nodes on it: a host where there are several, or an actor that several nodes share."""
-VARIANTS = (*BACKUPS, REPLACED, VARIED)
+VARIANTS = (*BACKUPS, REPLACED, VARIED, *(f"{each}+{VARIED}" for each in (*BACKUPS, REPLACED)))
 """Schedules with something that others never have."""
 REPLACEMENTS = ("replace", "replace", "replace", "replace", "join", "depart", "cut_newcomer")
 """A newcomer joins a cell and another broker departs from it, which may have died, and may come back by mistake; or
@@ -150,12 +150,16 @@ def space_of_variant(routing: str, reliability: str, variant: str) -> ScheduleSp
     """The same with what only such schedules have (`VARIANTS`); raises `InputError` where the protocols have none."""
     if variant not in VARIANTS:
         raise InputError("variant", repr(variant), ", ".join(VARIANTS))
-    if variant == REPLACED:
-        return _space_with_newcomers(routing, reliability)
-    if variant == VARIED:
+    first, *others = variant.split("+")
+    if first == REPLACED:
+        space = _space_with_newcomers(routing, reliability)
+    elif first == VARIED:
         space = space_of(routing, reliability)
+    else:
+        space = _space_with_backups(routing, reliability, first)
+    if VARIED in (first, *others):
         return replace(space, varied=True, kinds=(*space.kinds, *COMMANDS, *OUTAGES, *TOGETHER))
-    return _space_with_backups(routing, reliability, variant)
+    return space
 
 
 def _space_with_backups(routing: str, reliability: str, which: str) -> ScheduleSpace:

@@ -42,13 +42,20 @@ def test_pairs_are_hunted_without_a_variant_if_none_is_named() -> None:
     assert all(quarry.variant is None for quarry in all_pairs((), ()))
 
 
-@pytest.mark.parametrize("name", ["cells/gryphon", "multipath/end_to_end/backups"])
+@pytest.mark.parametrize("name", ["cells/gryphon", "multipath/end_to_end/backups", "cells/durable/replaced+varied"])
 def test_a_quarry_is_known_by_its_name(name: str) -> None:
     assert Quarry.named(name).name == name
 
 
 def test_guided_schedules_replace_brokers() -> None:
     assert {"join", "depart"} <= verbs(Quarry("cells", "durable", variant="replaced"))
+
+
+def test_a_variant_may_be_varied_too() -> None:
+    quarry = Quarry.named("cells/gryphon/replaced+varied")
+    assert {"join", "subscribe"} <= verbs(quarry)
+    assert not Quarry.named("cells/gryphon/replaced").space().varied
+    assert any("hosts" in draw_scenario(random.Random(seed), quarry.space()) for seed in range(20))
 
 
 def test_guided_schedules_lose_disks_of_brokers_with_backups() -> None:
