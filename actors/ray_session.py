@@ -94,12 +94,16 @@ def ray_session(
 
 def _begin_ray(**options: Any) -> None:
     """Begin Ray in this process. Ray takes SIGTERM for itself, and ends the process at once: a handler that was there
-    before gets it back."""
+    before gets it back. Raises `RunError` if it does not begin, as where the computer is too busy."""
     import ray
 
     before = signal.getsignal(signal.SIGTERM)
     try:
         ray.init(logging_level=logging.ERROR, log_to_driver=False, **options)
+    except ConnectionError:
+        raise  # of a cluster; whoever joins one says what to do
+    except Exception as error:
+        raise RunError(f"Ray did not start: {words_of(error)}") from error
     finally:
         if callable(before) and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, before)

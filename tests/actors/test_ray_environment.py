@@ -5,6 +5,8 @@ import os
 import pytest
 
 from actors.private_ray import private_ray
+from actors.ray_session import ray_session
+from murmur_pubsub.errors import RunError
 
 
 def test_what_was_set_for_a_run_is_unset_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,4 +31,19 @@ def test_it_is_unset_after_a_run_that_failed(monkeypatch: pytest.MonkeyPatch) ->
     before = dict(os.environ)
     with pytest.raises(RuntimeError, match="a run"), private_ray():
         raise RuntimeError("a run")
+    assert dict(os.environ) == before
+
+
+def test_a_ray_that_does_not_start_is_told_and_leaves_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a computer that has too much else to do."""
+
+    def times_out(**options: object) -> None:
+        raise Exception("The current node timed out")  # Ray has no class for it
+
+    before = dict(os.environ)
+    monkeypatch.setattr("ray.init", times_out)
+    with pytest.raises(RunError, match="^Ray did not start: Exception: The current node timed out$"), ray_session(1):
+        pass
+    for name in ("RAY_USAGE_STATS_ENABLED", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"):
+        before.setdefault(name, os.environ[name])
     assert dict(os.environ) == before

@@ -1,4 +1,5 @@
-"""One of three hosts is lost with a third of the brokers, and they come back on another one."""
+"""One of three hosts is lost with a third of the brokers, and they come back on another one; one is lost to which a
+broker was to come that has not."""
 
 from pathlib import Path
 from typing import Any
@@ -60,3 +61,24 @@ def test_a_lost_host_is_noticed_and_its_brokers_start_elsewhere(tmp_path: Path) 
     centre = np.concatenate([read_segment(path)[1] for path in sorted((tmp_path / "journal").glob("b0-0-*.seg"))])
     down = centre[(centre["kind"] == RowKind.LINK_DOWN)]["peer"].tolist()
     assert {deployment.numbers[name] for name in lost} <= set(down), "their neighbour noticed"
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+def test_a_lost_host_does_not_bring_a_broker_that_has_not_come(tmp_path: Path) -> None:
+    (tmp_path / "journal").mkdir()
+    cells = {"kind": "cells", "cells": {"p": ["p0"], "m": ["m0", "m1"]}, "links": [["p", "m"]]}
+    changes = {"hosts": 2, "overlay": cells, "newcomers": ["n0"], "broker": {"routing": "cells"}}
+    workload = {**SCENARIO["workload"], "clients": 3, "publications": 600}
+    scenario = {**SCENARIO, **changes, "workload": workload, "faults": [{"at": "1 s", "lose_host": 1, "for": "1 s"}]}
+    deployment = build(check_scenario(scenario, "test")).deployment
+    assert [name for name, host in deployment.hosts.items() if host == 1] == ["m0", "n0"]
+    with ray_session(actors=7, hosts=2) as session:
+        run = LiveRun(deployment, tmp_path, lambda *_: None, "127.0.0.1", session)
+        run.play()
+        assert run.group.incarnations["m0"] == 1
+        assert "n0" not in run.group.incarnations
+    outcome = judge_faults(deployment, tmp_path / "journal")
+    assert [check.outcome for check in outcome.checks] == ["took_effect"], outcome.checks
+    assert outcome.unexplained == []
+    assert outcome.verdict.counts[1:] == (0, 0, 0)
