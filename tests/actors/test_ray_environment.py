@@ -42,7 +42,7 @@ def test_a_ray_that_does_not_start_is_told_and_leaves_the_environment(monkeypatc
 
     before = dict(os.environ)
     monkeypatch.setattr("ray.init", times_out)
-    with pytest.raises(RunError, match="^Ray did not start: Exception: The current node timed out$"), ray_session(1):
+    with pytest.raises(RunError, match=r"^Ray did not start: Exception: The current node timed out$"), ray_session(1):
         pass
     for name in ("RAY_USAGE_STATS_ENABLED", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"):
         before.setdefault(name, os.environ[name])
