@@ -139,7 +139,11 @@ HOST_LOST, HOST_BACK = step(LOSE_HOST, host=2), step(RETURN_HOST, host=2)
     [
         ([HOST_LOST, HOST_BACK, HOST_LOST], [HOST_LOST, HOST_LOST], "lose host 2, which is lost already"),
         ([HOST_LOST, HOST_BACK], [HOST_LOST, HOST_BACK, HOST_BACK], "return host 2, which is not lost"),
-        ([HOST_LOST, HOST_BACK, step(KILL, "b3")], [step(KILL, "b3")], "kill b3, which is down then"),
+        (
+            [step(RESTART, "b3"), HOST_LOST, HOST_BACK, step(KILL, "b3")],
+            [HOST_LOST, HOST_BACK, step(KILL, "b3")],
+            "kill b3, which is down then",
+        ),
         (
             [step(KILL_ACTOR, "b2-b3"), HOST_LOST, HOST_BACK, step(KILL, "b2"), step(RESTART, "b2")],
             [step(KILL_ACTOR, "b2-b3"), HOST_LOST, HOST_BACK, step(RESTART_ACTOR, "b2-b3")],
