@@ -20,15 +20,16 @@ live() {
 giving_way='[ ! -w /proc/self/autogroup ] || echo 6 >/proc/self/autogroup; exec nice -n 19 "$@"'
 
 if command -v setsid >/dev/null; then
-    log=$(mktemp)
+    log=$(mktemp) others=
+    trap '[ -z "$others" ] || kill -- -"$others" 2>/dev/null; rm -f "$log"' EXIT
+    trap 'exit 130' INT TERM
     in_virtual_time exec setsid sh -c "$giving_way" giving_way >"$log" 2>&1 &
     others=$!
-    trap 'kill -- -$others 2>/dev/null; rm -f "$log"' EXIT
-    trap 'exit 130' INT TERM
     live
     of_live=$?
     echo "the other tests, which were played beside those:"
-    tail -n +1 -f --pid=$others "$log"
+    tail -n +1 -f --pid=$others "$log" &
+    wait $! # which a signal ends, as it does not end a command
     wait $others
     of_others=$?
 else

@@ -82,10 +82,9 @@ def test_the_others_give_way_to_processes_of_other_sessions(tmp_path: Path) -> N
 @pytest.mark.skipif(shutil.which("setsid") is None, reason="this computer has no command setsid")
 def test_a_script_that_is_ended_takes_the_others_with_it(tmp_path: Path) -> None:
     script = subprocess.Popen(script_with(tmp_path, HANGS), stdout=subprocess.PIPE, text=True)
-    pid_file = tmp_path / "python.pid"
-    while not pid_file.exists() or not pid_file.read_text():
-        time.sleep(0.05)
-    others = int(pid_file.read_text())
+    assert script.stdout is not None
+    assert script.stdout.readline().startswith("the other tests"), "the live ones are through"
+    others = int((tmp_path / "python.pid").read_text())
     assert os.getpgid(others) == others
     script.send_signal(signal.SIGTERM)
     script.communicate(timeout=60)
