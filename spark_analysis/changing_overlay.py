@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from murmur_pubsub.faults import DEATHS, RECONFIGURES, RETURNS, FaultKind, link_key
+from murmur_pubsub.faults import RECONFIGURES, FaultKind, link_key
 from murmur_pubsub.promise import Promise
 from murmur_pubsub.run_manifest import RunManifest
 from spark_analysis.excuses import IN_HAND_US, ON_THE_WAY_US, Case, Excuse, Excuses
-from spark_analysis.fault_windows import FaultStep, Window
+from spark_analysis.fault_windows import Dead, FaultStep, Window
 from spark_analysis.passages import Passage
 
 Links = Sequence[tuple[str, str]]
@@ -35,21 +35,18 @@ def overlays_of(links: Links, steps: Sequence[FaultStep]) -> list[OverlayAt]:
     one is back: until then nobody but its other end can know of it."""
     there = {link_key(*ends): ends for ends in links}
     coming: dict[tuple[str, str], tuple[str, str]] = {}
-    dead: set[str] = set()
+    dead = Dead()
     found = [OverlayAt(0, links, True)]
     for step in steps:
         if step.ordered_us is None:
             continue
-        if step.kind in DEATHS:
-            dead.update(step.nodes)
-        elif step.kind in RETURNS:
-            dead.difference_update(step.nodes)
-        elif step.kind is FaultKind.CONNECT:
+        dead.taken_by(step)
+        if step.kind is FaultKind.CONNECT:
             coming[link_key(*step.nodes)] = (step.nodes[0], step.nodes[1])
         elif step.kind is FaultKind.DISCONNECT:
             there.pop(link_key(*step.nodes), None)
             coming.pop(link_key(*step.nodes), None)
-        come = [key for key, ends in coming.items() if dead.isdisjoint(ends)]
+        come = [key for key, ends in coming.items() if dead.names.isdisjoint(ends)]
         there |= {key: coming.pop(key) for key in come}
         if come or step.kind in (*RECONFIGURES, FaultKind.ORDER):
             fixed_ways = found[-1].fixed_ways and step.kind is not FaultKind.ORDER

@@ -142,6 +142,29 @@ class Window:
         return self.step.link is not None and self.step.link.reordering > 0
 
 
+class Dead:
+    """Who is dead, step by step. Of those on a host or in an actor some may have died before it: they may be started
+    elsewhere while it is lost, and an actor comes back without them."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self._with_actor: set[str] = set()
+
+    def taken_by(self, step: FaultStep) -> frozenset[str]:
+        """Note the next step; the nodes that it is about, of one that kills those that were alive."""
+        nodes = frozenset(step.nodes)
+        if step.kind in DEATHS:
+            nodes -= self.names
+            self.names |= nodes
+            if step.kind is FaultKind.KILL_ACTOR:
+                self._with_actor |= nodes
+        elif step.kind in RETURNS:
+            back = nodes & self._with_actor if step.kind is FaultKind.RESTART_ACTOR else nodes
+            self.names -= back
+            self._with_actor -= back
+        return nodes
+
+
 def fault_windows(
     steps: Sequence[FaultStep],
     settled: Iterable[tuple[int, int]],
@@ -184,22 +207,17 @@ def fault_windows(
         for name in step.nodes or ("",):
             later_about.setdefault(name, []).append(step)
     windows = []
-    down: set[str] = set()
+    dead = Dead()
     there = {link_key(*ends): ends for ends in links}
     for step in steps:
         if step.kind is FaultKind.CONNECT:
             there[link_key(*step.nodes)] = (step.nodes[0], step.nodes[1])
         elif step.kind is FaultKind.DISCONNECT:
             there.pop(link_key(*step.nodes), None)
-        first = step.kind in RETURNS and not set(step.nodes) & down
+        first = step.kind in RETURNS and dead.names.isdisjoint(step.nodes)
         client = first and has_links and not brokers & set(step.nodes)
         comes = client or (first and not has_links)
-        # Who was dead before may be started again elsewhere while its host is lost.
-        hit = frozenset(step.nodes) - down if step.kind in DEATHS else frozenset(step.nodes)
-        if step.kind in DEATHS:
-            down |= set(step.nodes)
-        elif step.kind in RETURNS:
-            down -= set(step.nodes)
+        hit = dead.taken_by(step)
         if step.ordered_us is None or (step.kind in REPAIRS and not comes) or _breaks_nothing(step):
             continue
         comes = comes or step.kind is FaultKind.CONNECT

@@ -41,3 +41,9 @@ def test_a_link_to_a_dead_broker_is_none_before_that_one_is_back(dies: tuple[Fau
 
 def test_a_link_that_was_there_when_its_end_died_stays_one() -> None:
     assert overlays(DISCONNECT, CONNECT, (FaultKind.KILL, "b2"), (FaultKind.RESTART, "b2")) == [CHAIN, WITHOUT, MOVED]
+
+
+def test_an_actor_that_comes_back_does_not_bring_a_broker_that_was_dead_before_it() -> None:
+    dies, actor = (FaultKind.KILL, "b2"), [(FaultKind.KILL_ACTOR, "b2 c7"), (FaultKind.RESTART_ACTOR, "b2 c7")]
+    assert overlays(dies, *actor, DISCONNECT, CONNECT) == [CHAIN, WITHOUT, WITHOUT]
+    assert overlays(*actor, DISCONNECT, CONNECT) == [CHAIN, WITHOUT, MOVED]

@@ -60,10 +60,25 @@ def test_what_the_scenario_allows_is_never_exceeded() -> None:
 
 def test_a_lost_host_is_no_fault_of_a_broker_that_was_dead_before() -> None:
     """It may be started again on another host while its own is lost, and is not silent then."""
-    happened = ((10, KILL, ("b0",)), (20, FaultKind.LOSE_HOST, ("b0", "b1")), (30, RESTART, ("b0",)))
+    happened = [(KILL, "b0"), (FaultKind.LOSE_HOST, "b0 b1"), (RESTART, "b0")]
+    assert hit(*happened) == [(KILL, "b0"), (FaultKind.LOSE_HOST, "b1")]
+
+
+def test_an_actor_comes_back_without_those_that_were_dead_before_it() -> None:
+    """A guided hunt found it: the host of both is lost then, and the dead one is started on another one."""
+    actor = [(FaultKind.KILL_ACTOR, "b0 b1"), (FaultKind.RESTART_ACTOR, "b0 b1")]
+    lost = (FaultKind.LOSE_HOST, "b0 b1")
+    assert hit((KILL, "b0"), *actor, lost, (RESTART, "b0")) == [(KILL, "b0"), (actor[0][0], "b1"), (lost[0], "b1")]
+    assert [len(names) for _, *names in hit(*actor, lost)] == [2, 2]
+    back = (FaultKind.RETURN_HOST, "b0 b1")
+    assert [len(names) for _, *names in hit((KILL, "b0"), lost, back, lost)] == [1, 1, 2]
+
+
+def hit(*happened: tuple[FaultKind, str]) -> list[tuple[object, ...]]:
+    """The kind of each fault with the nodes that it is of."""
     steps = [
-        FaultStep(number, kind, str(kind), names, ordered_us=at_us, in_effect_us=at_us)
-        for number, (at_us, kind, names) in enumerate(happened)
+        FaultStep(at_us, kind, str(kind), tuple(names.split()), ordered_us=at_us, in_effect_us=at_us)
+        for at_us, (kind, names) in enumerate(happened, 1)
     ]
     windows = fault_windows(steps, [], [], 1_000, has_links=True, recovers=None, brokers=BROKERS)
-    assert [(each.step.kind, *each.nodes) for each in windows] == [(KILL, "b0"), (FaultKind.LOSE_HOST, "b1")]
+    return [(each.step.kind, *sorted(each.nodes)) for each in windows]
