@@ -46,10 +46,14 @@ class CheckedRows:
         self._times_us = times_us
         self._part = part
         self._changed_us: dict[tuple[int, ...], list[int]] = {}
+        """By kind and node (of those that were started again), or kind and link."""
+        self._came_us: dict[int, int] = {}
         for time_us, node, _, _, peer, kind, value in sorted(changes):
             if kind == RowKind.START:
-                if value:  # started again
+                if value:
                     self._changed_us.setdefault((kind, node), []).append(time_us)
+                else:
+                    self._came_us[node] = time_us
             else:
                 self._changed_us.setdefault((kind, min(node, peer), max(node, peer)), []).append(time_us)
         self._courses: dict[tuple[int, int], tuple[Sequence[int], Sequence[bool]]] = {}
@@ -95,7 +99,7 @@ class CheckedRows:
 
     def linked(self, ends: tuple[int, int], time_us: int) -> bool:
         """Did the two nodes have their link at that time, as far as either has said? Of two that died together neither
-        can say that the link went, and one that has been started again has none yet."""
+        can say that the link went, and one that has just been started has none yet."""
         course = self._courses.get(ends)
         if course is None:
             course = self._courses[ends] = self._course(ends)
@@ -112,6 +116,8 @@ class CheckedRows:
             for change in ((RowKind.LINK_DOWN, *link), *((RowKind.START, end) for end in set(ends)))
             for time_us in self._changed_us.get(change, ())
         )
+        if made_us:  # else they never had any, as where brokers have none
+            lost_us = sorted([*lost_us, *(self._came_us[end] for end in set(ends) & self._came_us.keys())])
         since_us = sorted({*made_us, *lost_us})
         return since_us, [True, *(_last(lost_us, time_us) <= _last(made_us, time_us) for time_us in since_us)]
 

@@ -9,8 +9,6 @@ from murmuration.hunt.space import TREES, USUAL, ScheduleSpace
 _OFTEN = 0.4
 """So many of the sections of a schedule are other ones than usual, and so many of the keys of its workload."""
 _BRIEFLY_QUEUED = 0.3
-_DROPPING = 0.5
-"""So many of the links with a short queue drop what does not fit. The others slow the sender down."""
 _SELDOM = 0.2
 _CHURNING_MAX = 3
 _CHURN: Mapping[str, object] = {"days": 3, "speed": 20_000, "shortest": "50 ms"}
@@ -73,8 +71,6 @@ def _links(rng: random.Random, space: ScheduleSpace, scenario: Mapping[str, Any]
     links: dict[str, Any] = {"delay": rng.choice(_DELAYS), "reordering_by": rng.choice(("1 ms", "100 ms"))}
     if rng.random() < _BRIEFLY_QUEUED:
         links |= {"messages_per_s": 500, "queue_messages": rng.choice((3, 20))}
-        if rng.random() < _DROPPING:
-            links["on_overflow"] = "drop"
     return links
 
 
@@ -128,7 +124,7 @@ _CHANGES: Mapping[str, Callable[[random.Random, ScheduleSpace, Mapping[str, Any]
     "datagrams": _datagrams,
 }
 _VARIED: Mapping[str, tuple[str, ...]] = {
-    "links": ("delay", "reordering_by", "messages_per_s", "queue_messages", "on_overflow"),
+    "links": ("delay", "reordering_by", "messages_per_s", "queue_messages"),
     "workload": (*_WORKLOAD, "clients_at"),
 }
 """Keys that are as usual where they are left out, or are usually something else."""

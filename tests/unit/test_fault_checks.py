@@ -111,10 +111,14 @@ def test_events_sent_again_and_again_do_not_count_as_chances_of_being_overtaken(
     assert checked(REORDERING, again).outcome == "not_exercised"
 
 
-def cut_after_a_kill(*rows: tuple[int, int, int, RowKind]) -> FaultCheck:
-    """The check of a cut from 1 to 2 s; rows: time_us, node, peer, kind. Another fault was in force from 0 on."""
+def cut_after_a_kill(*rows: tuple[int, int, int, RowKind], first: bool = False) -> FaultCheck:
+    """The check of a cut from 1 to 2 s; rows: time_us, node, peer, kind. Another fault was in force from 0 on. `first`:
+    is a start the node's first one?"""
     step = FaultStep(0, FaultKind.CUT, "cut a-b", ("a", "b"), in_effect_us=1_000_000)
-    seen = [CheckedRow(time_us, node, 7, 0, peer, kind, kind == RowKind.START) for time_us, node, peer, kind in rows]
+    seen = [
+        CheckedRow(time_us, node, 7, 0, peer, kind, kind == RowKind.START and not first)
+        for time_us, node, peer, kind in rows
+    ]
     (check,) = check_faults(
         [Window(step, 1_000_000, 1_000_000, 2_000_000, 2_000_000, frozenset(), frozenset({LINK}))],
         CheckedRows.of(seen),
@@ -153,6 +157,15 @@ def test_a_datagram_is_not_taken_for_a_message_over_a_link_whose_ends_both_died(
     assert cut_after_a_kill(restarted, (1_300_000, 0, 1, RowKind.LINK_UP), arrived).outcome == "failed"
     assert cut_after_a_kill((1_200_000, 5, -1, RowKind.START), arrived).outcome == "failed", "another node"
     assert cut_after_a_kill(arrived, (1_600_000, 1, -1, RowKind.START)).outcome == "failed", "later"
+
+
+def test_a_datagram_of_a_client_that_comes_while_its_link_is_cut_is_not_taken_for_a_message_over_it() -> None:
+    """A guided hunt found it: no row says that a link goes down that never was up."""
+    comes, up = (1_200_000, 1, -1, RowKind.START), (9_000_000, 1, 0, RowKind.LINK_UP)
+    arrived = (1_500_000, 1, 0, RowKind.RECEIVE)
+    assert cut_after_a_kill(comes, arrived, up, first=True).outcome == "took_effect"
+    assert cut_after_a_kill(comes, (1_300_000, 1, 0, RowKind.LINK_UP), arrived, first=True).outcome == "failed"
+    assert cut_after_a_kill(comes, arrived, first=True).outcome == "failed", "it may be one of those without links"
 
 
 def test_a_datagram_beside_a_delayed_link_is_not_taken_for_a_message_over_it() -> None:
