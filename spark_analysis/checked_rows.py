@@ -6,7 +6,7 @@ There may be millions of them, so a row is made only when it is looked at.
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import starmap
+from itertools import chain, starmap
 from typing import NamedTuple
 
 from murmur_pubsub.journal import RowKind
@@ -47,13 +47,13 @@ class CheckedRows:
         self._part = part
         self._changed_us: dict[tuple[int, ...], list[int]] = {}
         """By kind and node (of those that were started again), or kind and link."""
-        self._came_us: dict[int, int] = {}
+        self._came_us: dict[int, list[int]] = {}
         for time_us, node, _, _, peer, kind, value in sorted(changes):
             if kind == RowKind.START:
                 if value:
                     self._changed_us.setdefault((kind, node), []).append(time_us)
                 else:
-                    self._came_us[node] = time_us
+                    self._came_us.setdefault(node, []).append(time_us)
             else:
                 self._changed_us.setdefault((kind, min(node, peer), max(node, peer)), []).append(time_us)
         self._courses: dict[tuple[int, int], tuple[Sequence[int], Sequence[bool]]] = {}
@@ -117,7 +117,7 @@ class CheckedRows:
             for time_us in self._changed_us.get(change, ())
         )
         if made_us:  # else they never had any, as where brokers have none
-            lost_us = sorted([*lost_us, *(self._came_us[end] for end in set(ends) & self._came_us.keys())])
+            lost_us = sorted(chain(lost_us, *(self._came_us.get(end, ()) for end in set(ends))))
         since_us = sorted({*made_us, *lost_us})
         return since_us, [True, *(_last(lost_us, time_us) <= _last(made_us, time_us) for time_us in since_us)]
 
