@@ -214,7 +214,7 @@ def fault_windows(
             there[link_key(*step.nodes)] = (step.nodes[0], step.nodes[1])
         elif step.kind is FaultKind.DISCONNECT:
             there.pop(link_key(*step.nodes), None)
-        first = step.kind in RETURNS and dead.names.isdisjoint(step.nodes)
+        first = step.kind in RETURNS and bool(step.nodes) and dead.names.isdisjoint(step.nodes)
         client = first and has_links and not brokers & set(step.nodes)
         comes = client or (first and not has_links)
         hit = dead.taken_by(step)

@@ -74,6 +74,10 @@ def test_an_actor_comes_back_without_those_that_were_dead_before_it() -> None:
     assert [len(names) for _, *names in hit((KILL, "b0"), lost, back, lost)] == [1, 1, 2]
 
 
+def test_the_return_of_a_host_on_which_nobody_was_yet_is_nothing() -> None:
+    assert hit((FaultKind.LOSE_HOST, ""), (FaultKind.RETURN_HOST, "")) == [(FaultKind.LOSE_HOST,)]
+
+
 def hit(*happened: tuple[FaultKind, str]) -> list[tuple[object, ...]]:
     """The kind of each fault with the nodes that it is of."""
     steps = [
