@@ -40,7 +40,7 @@ def overlays_of(links: Links, steps: Sequence[FaultStep]) -> list[OverlayAt]:
     for step in steps:
         if step.ordered_us is None:
             continue
-        dead.taken_by(step)
+        dead.hit_by(step)
         if step.kind is FaultKind.CONNECT:
             coming[link_key(*step.nodes)] = (step.nodes[0], step.nodes[1])
         elif step.kind is FaultKind.DISCONNECT:

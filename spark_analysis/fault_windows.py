@@ -150,8 +150,8 @@ class Dead:
         self.names: set[str] = set()
         self._with_actor: set[str] = set()
 
-    def taken_by(self, step: FaultStep) -> frozenset[str]:
-        """Note the next step; the nodes that it is about, of one that kills those that were alive."""
+    def hit_by(self, step: FaultStep) -> frozenset[str]:
+        """Note the next step; the nodes that it is about: that it kills, or starts, if it is of such a kind."""
         nodes = frozenset(step.nodes)
         if step.kind in DEATHS:
             nodes -= self.names
@@ -159,9 +159,10 @@ class Dead:
             if step.kind is FaultKind.KILL_ACTOR:
                 self._with_actor |= nodes
         elif step.kind in RETURNS:
-            back = nodes & self._with_actor if step.kind is FaultKind.RESTART_ACTOR else nodes
-            self.names -= back
-            self._with_actor -= back
+            if step.kind is FaultKind.RESTART_ACTOR:
+                nodes &= self._with_actor
+            self.names -= nodes
+            self._with_actor -= nodes
         return nodes
 
 
@@ -217,7 +218,7 @@ def fault_windows(
         first = step.kind in RETURNS and bool(step.nodes) and dead.names.isdisjoint(step.nodes)
         client = first and has_links and not brokers & set(step.nodes)
         comes = client or (first and not has_links)
-        hit = dead.taken_by(step)
+        hit = dead.hit_by(step)
         if step.ordered_us is None or (step.kind in REPAIRS and not comes) or _breaks_nothing(step):
             continue
         comes = comes or step.kind is FaultKind.CONNECT
@@ -248,6 +249,7 @@ def fault_windows(
 def _founded_anew(steps: Iterable[FaultStep], brokers: frozenset[str], joining_us: int) -> list[tuple[int, int]]:
     """From when to when no broker was part of the overlay, or of a side of it while it was divided: then one of those
     that are back founds it. One that has just come is not part of it for as long as `joining_us`."""
+    dead = Dead()
     away_until: dict[str, int] = {}
     sides: Sequence[frozenset[str]] = (brokers,)
     found = []
@@ -258,7 +260,7 @@ def _founded_anew(steps: Iterable[FaultStep], brokers: frozenset[str], joining_u
     ]
     ends_us = [*(ordered_us for _, ordered_us, _ in happened[1:]), NEVER_US]
     for (step, ordered_us, in_effect_us), end_us in zip(happened, ends_us, strict=False):
-        for name in brokers.intersection(step.nodes):
+        for name in brokers & dead.hit_by(step):
             if step.kind in DEATHS:
                 away_until[name] = NEVER_US
             elif step.kind in RETURNS:

@@ -23,8 +23,8 @@ def read_availability(path: Path, keep_outages: bool = False) -> Availability:
     return mended.window(*SKYPE_WINDOW_S) if is_skype else mended
 
 
-def plan_churn(churn: ChurnSection, targets: FaultTargets, seed: int, there_before: frozenset[NodeName]) -> ChurnPlan:
-    """Which nodes start and die when; those of `there_before` are there until the run begins to publish. Raises
+def plan_churn(churn: ChurnSection, targets: FaultTargets, seed: int, awaited: frozenset[NodeName]) -> ChurnPlan:
+    """Which nodes start and die when; the `awaited` are there until the run begins to publish. Raises
     `InputError` for a trace that cannot be read or has too few nodes."""
     if isinstance(churn.who, list):
         names = churn.who
@@ -45,4 +45,4 @@ def plan_churn(churn: ChurnSection, targets: FaultTargets, seed: int, there_befo
         begin_s, end_s = (source.begin_s + int(DAY_S * day) for day in churn.window)
         source = source.window(begin_s, end_s)
     chosen = select(source, len(names), churn.select, seed)
-    return churn_plan(chosen, names, churn.speed, churn.shortest).begun_at(churn.begin, there_before)
+    return churn_plan(chosen, names, churn.speed, churn.shortest).begun_at(churn.begin, awaited)

@@ -16,7 +16,7 @@ def disturbed(*happened: tuple[int, FaultKind, str], limit_us: int = 10_000) -> 
     """How long tables are disturbed after each begin of a fault, and after each end."""
     steps = [
         FaultStep(
-            number, kind, str(kind), (name,) if name else (), DIVIDED if kind is PARTITION else (),
+            number, kind, str(kind), tuple(name.split()), DIVIDED if kind is PARTITION else (),
             ordered_us=at_us, in_effect_us=at_us,
         )
         for number, (at_us, kind, name) in enumerate(happened)
@@ -72,6 +72,16 @@ def test_an_actor_comes_back_without_those_that_were_dead_before_it() -> None:
     assert [len(names) for _, *names in hit(*actor, lost)] == [2, 2]
     back = (FaultKind.RETURN_HOST, "b0 b1")
     assert [len(names) for _, *names in hit((KILL, "b0"), lost, back, lost)] == [1, 1, 2]
+
+
+def test_a_broker_that_was_dead_before_its_actor_is_still_away_when_all_others_fail() -> None:
+    actor = "b0 b1"
+    happened = [
+        (100, KILL, "b0"), (110, FaultKind.KILL_ACTOR, actor), (120, FaultKind.RESTART_ACTOR, actor),
+        (300, KILL, "b1"), (310, KILL, "b2"),
+    ]  # fmt: skip
+    assert disturbed(*happened)[4] == 1_050, "after the last one the overlay is founded anew"
+    assert disturbed(*happened[1:])[3] == 50, "without its own death it came back with its actor"
 
 
 def test_the_return_of_a_host_on_which_nobody_was_yet_is_nothing() -> None:

@@ -71,7 +71,7 @@ def test_both_halves_are_played_and_either_failure_counts(
 @pytest.mark.skipif(not Path("/proc/self/autogroup").exists(), reason="this Linux knows no groups of sessions")
 @pytest.mark.skipif(shutil.which("setsid") is None, reason="this computer has no command setsid")
 def test_the_others_give_way_to_processes_of_other_sessions(tmp_path: Path) -> None:
-    """Ray's processes have a session of their own, and the cores are shared among sessions before classes count."""
+    """Ray's processes have a session of their own, and the cores are shared among sessions before niceness counts."""
     told = played(tmp_path, TELLS_ITS_WEIGHT).stdout
     weights = dict(line.split(": ") for line in told.splitlines() if "autogroup" in line)
     assert weights["others"].endswith("nice 6")

@@ -25,10 +25,10 @@ class ChurnPlan:
     steps: tuple[Fault, ...]
     left_out: int
 
-    def begun_at(self, begin_us: int, there_before: Set[NodeName] = frozenset()) -> "ChurnPlan":
+    def begun_at(self, begin_us: int, awaited: Set[NodeName] = frozenset()) -> "ChurnPlan":
         """The same, later by this time: all nodes are there until then, and those that were down at first are killed.
-        So are those of `there_before` where nothing is later: they are there until the run begins to publish."""
-        killed = self.start_down if begin_us else self.start_down & there_before
+        So are the `awaited` where nothing is later: they are there until the run begins to publish."""
+        killed = self.start_down if begin_us else self.start_down & awaited
         kills = [Fault(begin_us, FaultKind.KILL, (name,)) for name in sorted(killed)]
         later = [dataclasses.replace(step, time_us=step.time_us + begin_us) for step in self.steps]
         return ChurnPlan(self.start_down - killed, (*kills, *later), self.left_out)
