@@ -82,6 +82,10 @@ MENDS = (
         ),
     ),
     Mend("What a publisher had submitted ahead", _ALREADY["what is ahead waits for a client that is gone"]),
+    Mend(
+        "What a client of another broker had submitted ahead",
+        _ALREADY["what is ahead waits for a client of another broker"],
+    ),
     Mend("What was kept for a client alone, and withdrawn", _ALREADY["what was withdrawn stays in the log"]),
     Mend("A cached event could be pushed only", PlantedBug(
         "patterns are looked up when an event is cached, and no more", _EPIDEMIC, "reliability/epidemic/push.py",

@@ -94,6 +94,11 @@ PLANTED_BUGS = (
         "        effects += self._publishing.forget_done(self._now_us)  # what was withdrawn\n", "",
     ),
     PlantedBug(
+        "what is ahead waits for a client of another broker", "cells/end_to_end/backups",
+        "reliability/end_to_end/end_to_end.py",
+        "            self._publishing.client_gone(client)\n", "            pass\n",
+    ),
+    PlantedBug(
         "a branch that has said nothing is not waited for", _GRYPHON, "reliability/gryphon/streams.py",
         "acked = [ostream.acked for branch, ostream in self.ostreams.items() if branch not in self._given_up]",
         "acked = [ostream.acked for ostream in self.ostreams.values() if ostream.acked >= 0]",

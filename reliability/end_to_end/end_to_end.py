@@ -62,6 +62,7 @@ from reliability.end_to_end.messages import Carried, Reminder
 from reliability.end_to_end.parameters import EndToEndParameters, entrances
 from reliability.end_to_end.redundancy import redundancy_of
 from reliability.end_to_end.redundant_messages import REDUNDANT_MESSAGES, AcceptedThere, Relayed
+from reliability.end_to_end.relays import Relays
 from reliability.end_to_end.reminders import LOOKS, Reminders
 from reliability.end_to_end.whereabouts import Whereabouts
 from reliability.gryphon.knowledge import KnowledgeStream
@@ -103,8 +104,7 @@ class EndToEnd(Reliability):
         self._number = roots.index(hosted) if hosted in roots else None
         self._begin_end()
         self._where = Whereabouts(parameters.redundant, parameters.answer * 1_000)
-        self._via: dict[NodeName, NodeName] = {}
-        """Clients of other brokers that submit here by way of these."""
+        self._relays = Relays(parameters.resend * 1_000)
         if parameters.redundant:
             self.message_types = (*self.message_types, *REDUNDANT_MESSAGES)
         self.sessions = Sessions(context.incarnation, parameters.window)
@@ -184,7 +184,8 @@ class EndToEnd(Reliability):
     @property
     def waiting(self) -> bool:
         """Is something kept here for a client that is there, missing here, or not handed back?"""
-        return self._owes or self.holders.waiting or self.sessions.any_outstanding
+        owes = self._owes or self.holders.waiting or self.sessions.any_outstanding
+        return owes or self._publishing.holds_from(self._relays.heard)
 
     def fingerprint(self) -> Set[Fact]:
         chains = [chain for holder in self.holders.of.values() for chain in holder.chains.values()]
@@ -275,7 +276,7 @@ class EndToEnd(Reliability):
             return self.holders.look(self._now_us)
         del self._timers[what]
         if what == "accept":
-            return [self._sent_back(effect) for effect in self._publishing.accept()]
+            return [self._relays.sent_back(effect) for effect in self._publishing.accept()]
         if what == "beat":
             return self._beat()
         if what == "sessions":
@@ -310,7 +311,7 @@ class EndToEnd(Reliability):
             if served_by in (None, self._name):
                 return ()  # nobody serves that it knows of: the client will repeat it
             return [Send(served_by, Relayed(served_by, self._name, source, *message))]
-        self._via.pop(source, None)
+        self._relays.is_here(source)
         return self._publishing.submit(source, message, self._now_us)
 
     def _on_stored(self, token: int) -> list[Effect]:
@@ -380,6 +381,8 @@ class EndToEnd(Reliability):
     def _beat(self) -> list[Effect]:
         assert self._redundancy is not None
         self._redundancy.beat(self._now_us)
+        for client in self._relays.silent(self._now_us):
+            self._publishing.client_gone(client)
         return [*self._take_turns(), *self._set_once("beat", self._parameters.beat * 1_000)]
 
     def _on_redundant(self, input: Received | Stored) -> list[Effect]:
@@ -410,20 +413,12 @@ class EndToEnd(Reliability):
     def _on_relayed(self, source: NodeName, message: Relayed) -> Sequence[Effect]:
         if not self._serves or self._pubend is None:
             return ()
-        self._via[message.client] = source
+        self._relays.relayed(message.client, source, self._now_us)
         return self._publishing.submit(message.client, Submission(message.event, message.oldest), self._now_us)
 
     def _on_accepted_there(self, source: NodeName, message: AcceptedThere) -> Sequence[Effect]:
         there = self.sessions.of(message.client) is not None
         return [Send(message.client, Accepted(message.publisher, message.sequence))] if there else ()
-
-    def _sent_back(self, effect: Effect) -> Effect:
-        """To a client of another broker, by way of that."""
-        if type(effect) is Send and effect.to in self._via:
-            accepted: Any = effect.message
-            via = self._via[effect.to]
-            return Send(via, AcceptedThere(via, effect.to, accepted.publisher, accepted.sequence))
-        return effect
 
     # --------------------------------------------------------------------------------------------------- on the way
     def _pass_on(self, came_from: NodeName | None, message: Carried) -> list[Effect]:

@@ -8,7 +8,7 @@ half empty: publications wait where they are, in order, and clients keep what th
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from murmur_pubsub.errors import InputError
@@ -76,6 +76,10 @@ class Publishing:
     def client_gone(self, client: NodeName) -> None:
         """The client's link is gone."""
         self._submissions.client_gone(client)
+
+    def holds_from(self, clients: Collection[NodeName]) -> bool:
+        """Does something wait here that one of these clients has submitted?"""
+        return self._submissions.holds_from(clients)
 
     def publish(self, event: Event, now_us: int) -> list[Effect]:
         """A publisher of this broker's own publishes an event."""

@@ -7,6 +7,8 @@ goes when the client's link goes. All wait here while the log has no room, and w
 client, which will submit it again.
 """
 
+from collections.abc import Collection
+
 from murmur_pubsub.event import Event
 from murmur_pubsub.machine import NodeName
 
@@ -49,6 +51,10 @@ class Submissions:
                     self._ahead[source] = ahead
                 return following
         return None
+
+    def holds_from(self, clients: Collection[NodeName]) -> bool:
+        """Does something wait here that one of these clients has submitted?"""
+        return any(client in clients for ahead in self._ahead.values() for _, client in ahead.values())
 
     def client_gone(self, client: NodeName) -> None:
         """The client's link is gone: it submits again what it still has, or was killed with what is missing here."""

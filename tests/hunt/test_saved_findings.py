@@ -19,6 +19,10 @@ WITHOUT_THE_MEND = {
     "multipath_move_and_kill": ("a neighbour by a move that was restarted is told nothing", "missing"),
     "gryphon_cut_and_kill": ("what was answered counts as asked for still", "missing"),
     "gryphon_stall_and_kill": ("what is ahead waits for a client that is gone", "property: forgets what is over"),
+    "end_to_end_stall_and_kill": (
+        "what is ahead waits for a client of another broker",
+        "property: forgets what is over",
+    ),
     "end_to_end_partition": ("what was withdrawn stays in the log", "property: forgets what is over"),
     "gryphon_loss_and_kill": ("the log is cut at its checkpoint, needed or not", "missing"),
     "epidemic_kill_and_stall": (
