@@ -24,14 +24,16 @@ of them comes any more."""
 
 class CatchUpStream:
     """Of one pubend, for one client. `tick`: up to there the client was handed everything. `left`: so many messages are
-    still to come of those asked for (0: nothing is asked for). `at_end`: there was no more when it was last asked.
-    `due_us`: when what was asked for is overdue."""
+    still to come of those asked for (0: nothing is asked for). `at_end`: there was no more when it was last asked, or
+    when it began. `due_us`: when what was asked for is overdue."""
 
-    __slots__ = ("_ahead", "_ends", "_limit", "_most", "at_end", "due_us", "left", "live", "tick")
+    __slots__ = ("_ahead", "_ends", "_limit", "_most", "asked", "at_end", "due_us", "left", "live", "tick")
 
     def __init__(self, tick: int, limit: int) -> None:
         self.tick = tick
         self.live = False
+        self.asked = False
+        """Has it ever asked for anything?"""
         self.at_end = False
         self.left = 0
         self.due_us = 0
@@ -40,8 +42,15 @@ class CatchUpStream:
         self._ahead: dict[int, CatchUpStep] = {}
         self._ends: list[int] = []
 
+    def begin_at(self, end: int, due_us: int) -> None:
+        """There is nothing for the client up to the tick `end`; at that time it asks whether that is so still."""
+        self.tick = max(self.tick, end)
+        self.at_end = True
+        self.due_us = due_us
+
     def ask(self, room: int, due_us: int) -> int:
         """For how many messages to ask now, of a client that has room for so many."""
+        self.asked = True
         self.left = min(self._most, room)
         self.due_us = due_us
         return self.left

@@ -27,9 +27,11 @@ from murmur_pubsub.machine import (
     Received,
     Record,
     Send,
+    SetTimer,
     Start,
     Stored,
     Subscribe,
+    TimerFired,
     Truncate,
     Unsubscribe,
 )
@@ -42,6 +44,8 @@ from reliability.gryphon.messages import Accepted, HandedBack
 RESUMED_ELSEWHERE = 161
 """Topic of the journal rows of a client that gets what follows another tick than it had asked for: the value is that
 tick."""
+_RESUME = ("client", "resume")
+_GATHERING_US = 5_000
 
 
 def rows_of(given_up: Sequence[int]) -> list[Record]:
@@ -67,6 +71,9 @@ class DurableClient(GryphonClient):
         super().__init__(broker, parameters)
         self._ticks: dict[int, int] = {}
         self._revision = self._recorded = -1
+        self._told = -1
+        """The last revision that was said over this link."""
+        self._gathering = False
         self._token = 0
         self._storing: dict[int, tuple[int, int]] = {}  # token to what may be handed back: session and number
         self._withdrew: set[int] = set()  # subscribers that have withdrawn something
@@ -105,7 +112,10 @@ class DurableClient(GryphonClient):
             if kind is Unsubscribe:
                 self._withdrew.add(input.subscriber)  # type: ignore[union-attr]
             self._revision = max(self._revision + 1, now_us)
-            return [*effects, self._resume()] if self._connected else effects
+            return [*effects, *self._resume_later()]
+        elif kind is TimerFired and input.key == _RESUME:  # type: ignore[union-attr]
+            self._gathering = False
+            return [self._resume()] if self._connected and self._told < self._revision else ()
         return super().handle(input, now_us)
 
     def _resumed_at(self, message: ResumedAt | DurableGivenUp) -> Record:
@@ -135,7 +145,15 @@ class DurableClient(GryphonClient):
         self._next = 0
         self._ahead.clear()
 
+    def _resume_later(self) -> list[Effect]:
+        """What subscribers change within some milliseconds is said in one word: each says all that they want."""
+        if self._gathering or not self._connected:
+            return []
+        self._gathering = True
+        return [SetTimer(_RESUME, _GATHERING_US)]
+
     def _resume(self) -> Send:
+        self._told = self._revision
         wanted = self._wanted
         subscribers, filters = [subscriber for subscriber, _ in wanted], [each for _, each in wanted]
         return Send(self._broker, Resume(self._revision, subscribers, filters, flat(self._ticks)))

@@ -90,7 +90,7 @@ class Holders:
 
     def enlisted(self, message: Enlisted, now_us: int) -> list[Effect]:
         """A publishers' broker has recorded that."""
-        holder, begins = self.of.get(message.client), pairs(message.ticks)
+        holder, begins, ends = self.of.get(message.client), pairs(message.ticks), pairs(message.ends)
         root = self._heard(next(iter(begins), -1), message.asked, now_us)
         if holder is None or message.revision != holder.revision or message.asked < holder.since:
             return []
@@ -104,7 +104,9 @@ class Holders:
             stream, has = holder.streams.get(number), holder.has.get(number, tick)
             if stream is not None:
                 continue
-            holder.streams[number] = CatchUpStream(tick, self._catch_up)
+            stream = holder.streams[number] = CatchUpStream(tick, self._catch_up)
+            if number in ends:
+                stream.begin_at(ends[number], now_us + self._round_trip.nrt_us)
             if has != tick:
                 holder.has[number] = tick
                 effects.append(Send(holder.client, ResumedAt(number, has, tick)))
@@ -139,6 +141,15 @@ class Holders:
             effect for number in holder.behind for effect in self._take(holder, number, holder.streams[number], now_us)
         ]
 
+    def meet(self, number: int, now_us: int) -> list[Effect]:
+        """The consolidated stream of the pubend begins here, or is handed out by later filters."""
+        effects: list[Effect] = []
+        for holder in self.of.values():
+            stream = holder.streams.get(number)
+            if stream is not None and not stream.live:
+                effects += self._take(holder, number, stream, now_us)
+        return effects
+
     def _take(self, holder: Holder, number: int, stream: CatchUpStream, now_us: int) -> list[Effect]:
         session = self._sessions.of(holder.client)
         assert session is not None, "a holder goes with its session"
@@ -156,8 +167,10 @@ class Holders:
         subend, following = self._subend_of(number), stream.tick + 1
         if subend is not None and subend.next <= following and subend.version_at(following) >= holder.version:
             stream.go_live()
-        elif not stream.left and (not stream.at_end or (subend is not None and subend.next > following > before + 1)):
-            effects += self._ask(holder, number, stream, now_us)
+        elif not stream.left:
+            has_more = subend is not None and subend.next > following and (following > before + 1 or not stream.asked)
+            if has_more or not stream.at_end:
+                effects += self._ask(holder, number, stream, now_us)
         return effects
 
     def _ask(self, holder: Holder, number: int, stream: CatchUpStream, now_us: int) -> list[Effect]:

@@ -88,14 +88,18 @@ class Keeper:
     def _answer(self, message: Enlist) -> list[Effect]:
         given = pairs(message.ticks)
         registration = self._log.record.registrations[message.client]
-        begins = {}
+        begins, ends = {}, {}
         for number, pubend in self._pubends.items():
             after = given.get(number, -1)
             if after > pubend.last:
                 after = -1  # never given: of another log, or of one that was lost
             self._log.record.release(message.client, number, after)
             begins[number] = registration.has[number]
-        answer = Enlisted(message.origin, message.client, registration.revision, flat(begins), message.asked, 0, [])
+            lost = registration.lost.get(number)
+            if not registration.owed[number] and (lost is None or lost.tick <= begins[number]):
+                ends[number] = max(begins[number], pubend.knowledge.newest)
+        about = (registration.revision, flat(begins), flat(ends), message.asked)
+        answer = Enlisted(message.origin, message.client, *about, 0, [])
         return [*self._post(answer)]
 
     def catch_up(self, message: CatchUp, now_us: int) -> list[Effect]:
@@ -107,7 +111,7 @@ class Keeper:
         if pubend is None:
             return []
         if registration is None:  # a disk was lost, and what was on record with it
-            unknown = Enlisted(message.origin, message.client, -1, [message.pubend, -1], message.asked, 0, [])
+            unknown = Enlisted(message.origin, message.client, -1, [message.pubend, -1], [], message.asked, 0, [])
             return [*self._post(unknown)]
         _, origin, client, number, after, has, most, asked, *_ = message
         self._log.record.release(client, number, min(has, pubend.last))

@@ -83,13 +83,15 @@ class Enlist(NamedTuple):
 
 @message(166)
 class Enlisted(NamedTuple):
-    """The answer: that is recorded, and what follows these ticks is kept for the client. `revision` -1: of a client
-    that asked to be caught up nothing is on record, since a disk was lost."""
+    """The answer: that is recorded, and what follows these ticks is kept for the client. `ends`: of these pubends
+    nothing is kept for it yet, up to ticks that may be later. `revision` -1: of a client that asked to be caught up
+    nothing is on record, since a disk was lost."""
 
     to: str
     client: str
     revision: int
     ticks: list[int]
+    ends: list[int]
     asked: int
     hop: int
     route: list[str]

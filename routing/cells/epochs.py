@@ -15,9 +15,10 @@ announced those tables: before that, a broker on the way may take an older one f
 Of brokers that have joined since only those count that are known to have, where filters are announced and where they
 are applied; those that have departed want nothing.
 
-One announcement is on its way at a time (the direct neighbours answer it); changes gather meanwhile. So a thousand
-subscriptions make few epochs, and the run sees that they have not settled. A table that is newer in what its broker has
-heard of roots alone makes none, but where this root's own incarnation is what was heard.
+One announcement is on its way at a time (the direct neighbours answer it), and none follows the last one, or the start
+of the root, within `SPACING_US`; changes gather meanwhile. So a subscription alone is in effect soon, a thousand make
+few epochs, and the run sees that they have not settled. A table that is newer in what its broker has heard of roots
+alone makes none, but where this root's own incarnation is what was heard.
 
 An announcement says what is new since the one before. A broker that has not got that one takes no notice: whoever sends
 it what is new has a link to it that came up since, and sends everything when it hears over this link what is lacking.
@@ -33,6 +34,8 @@ from routing.cells.tables import FilterTables
 UNFILTERED = 1 << 62
 """The stamp of an event that no broker may filter out: later than every epoch."""
 _INCARNATION_BITS = 32
+SPACING_US = 50_000
+"""Tables that change at a time come one by one, those of brokers farther away later. Each is told over all links."""
 
 
 @dataclass(slots=True)
@@ -57,6 +60,8 @@ class FilterEpochs:
         """Of a broker whose table is too old here: the roots whose last epoch is not complete for that, if not only so.
         Each other root need not be looked at when that table changes."""
         self._awaited: dict[NodeName, None] = {}
+        self._spacing = False
+        """Has less than `SPACING_US` passed since the last announcement, or the start?"""
         self.is_due = False
         """Is there something that has to be announced?"""
         self._is_whole_due = True
@@ -66,6 +71,11 @@ class FilterEpochs:
     def is_announcing(self) -> bool:
         """Has some neighbour not heard yet of the last epoch here?"""
         return bool(self._awaited)
+
+    @property
+    def is_gathering(self) -> bool:
+        """Does something that has to be announced wait for its time?"""
+        return self.is_due and self._spacing
 
     @property
     def is_behind(self) -> bool:
@@ -95,10 +105,11 @@ class FilterEpochs:
             self._complete_if_known(root, known.tables)
 
     def announce(self, links: Iterable[NodeName], marks: list[int]) -> InEffect | None:
-        """The announcement of a new epoch to send to all links, if one is due and none is on its way."""
-        if not self.is_due or self._awaited:
+        """The announcement of a new epoch to send to all links, if one is due, none is on its way, and the last one is
+        `SPACING_US` ago: the caller says when that time `has_passed`."""
+        if not self.is_due or self._awaited or self._spacing:
             return None
-        self._awaited = dict.fromkeys(links)
+        self._awaited, self._spacing = dict.fromkeys(links), True
         applied = self._tables.applied
         known = Epoch(WHOLE, {}, ()) if self._is_whole_due else self.known[self._me]
         self.is_due = self._is_whole_due = False
@@ -113,6 +124,14 @@ class FilterEpochs:
         """The last epoch that is known of the root, for whom knows none."""
         known = self.known[root]
         return InEffect(root, known.number, WHOLE, dict(known.tables), list(known.marks))
+
+    def begin(self) -> None:
+        """The broker has just started: what the links that come up tell is announced together."""
+        self._spacing = True
+
+    def has_passed(self) -> None:
+        """The time has passed that no announcement may follow the last one."""
+        self._spacing = False
 
     def answered(self, peer: NodeName) -> None:
         """The neighbour has heard the announcement, or its link is gone."""

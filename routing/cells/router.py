@@ -35,20 +35,24 @@ from murmur_pubsub.machine import (
     Order,
     Received,
     Send,
+    SetTimer,
     Start,
     Stored,
+    TimerFired,
     Truncate,
 )
 from murmur_pubsub.membership import Membership
 from murmur_pubsub.places import CellPlan
 from routing.cells.cell_tree import Cell, CellTree
-from routing.cells.epochs import UNFILTERED, FilterEpochs
+from routing.cells.epochs import SPACING_US, UNFILTERED, FilterEpochs
 from routing.cells.joining import Joining
 from routing.cells.link_states import LinkStates, Path
 from routing.cells.messages import WHOLE, EpochHeard, InEffect, LinksUp, Members, TableChanged, TablesHeld, WholeTable
 from routing.cells.tables import NO_TABLE, FilterTables, Table
 from routing.protocol import NoParameters, Offer, RoutingProtocol, RunsOn
 from routing.router import Hop, StreamObserver, StreamRouter
+
+_SPACING = ("routing", "spacing")
 
 
 class CellRouting(StreamRouter):
@@ -107,6 +111,9 @@ class CellRouting(StreamRouter):
         elif type(input) is LinkDown:
             self._joining.link_down(input.peer)
             return self._close(input.peer) if input.peer in self._links else ()
+        elif type(input) is TimerFired:
+            self._epochs.has_passed()
+            return self._announce()
         elif type(input) is Order:
             return self._on_order(input)
         elif type(input) is Stored:
@@ -114,14 +121,15 @@ class CellRouting(StreamRouter):
         elif type(input) is Start:
             if self.persists and input.records:
                 self._joining.recover(input.records)
-                return self._changed_members(True, [])
-            return ()
+                return [*self._begin(), *self._changed_members(True, [])]
+            return self._begin()
         raise TypeError(f"cell routing takes no {input!r}")
 
     @property
     def settling(self) -> bool:
-        """What has been heard of members has no effect before it is stored."""
-        return self._joining.under_way
+        """What has been heard of members has no effect before it is stored, and filters none everywhere before they are
+        announced."""
+        return self._joining.under_way or (self.is_root and self._epochs.is_gathering)
 
     def subscribe(self, wanted: Filter) -> Sequence[Effect]:
         return self._change([wanted], [])
@@ -366,6 +374,12 @@ class CellRouting(StreamRouter):
         return table is None or (table.heard.get(self.me, 0) != self.incarnation and not table.forgotten)
 
     # ------------------------------------------------------------------------------------------- epochs
+    def _begin(self) -> Sequence[Effect]:
+        if not self.is_root:
+            return ()
+        self._epochs.begin()
+        return [SetTimer(_SPACING, SPACING_US)]
+
     def _announce(self) -> Sequence[Effect]:
         if not self.is_root:
             return ()
@@ -373,7 +387,8 @@ class CellRouting(StreamRouter):
         if announced is None:
             return ()
         self._unsure = {branch: None for branch in self._unsure if self._is_unsure(branch)}
-        return [*self._observed(self.me), *(Send(peer, announced) for peer in self._links)]
+        effects: list[Effect] = [SetTimer(_SPACING, SPACING_US), *(Send(peer, announced) for peer in self._links)]
+        return [*self._observed(self.me), *effects]
 
     def _on_in_effect(self, source: NodeName, message: InEffect) -> Sequence[Effect]:
         if message.root not in self.tree.numbers:

@@ -18,6 +18,7 @@ from murmur_pubsub.machine import (
     Received,
     Record,
     Send,
+    SetTimer,
     Start,
     Stored,
     Subscribe,
@@ -28,6 +29,7 @@ from murmur_pubsub.machine import (
 from murmur_pubsub.promise import GIVEN_UP
 from reliability.durable.catching_up import CatchUpStream, Holder
 from reliability.durable.client import RESUMED_ELSEWHERE, DurableClient
+from reliability.durable.holders import Holders
 from reliability.durable.keeper import Keeper
 from reliability.durable.log import DurableLog
 from reliability.durable.messages import (
@@ -49,6 +51,9 @@ from reliability.gryphon.knowledge import KnowledgeStream
 from reliability.gryphon.messages import HandedBack
 from reliability.gryphon.pubend import Pubend
 from reliability.gryphon.pubend_log import Logged, PubendLog
+from reliability.gryphon.round_trip import RoundTrip
+from reliability.gryphon.sessions import Sessions
+from reliability.gryphon.subend import Subend
 
 ALL = parse_filter("x >= 0")
 
@@ -214,7 +219,7 @@ def test_a_client_hears_that_it_is_recorded_when_the_log_has_it() -> None:
     assert p.sent == []
     assert p.keeper.stored(persist.token) == [], "a later revision is on its way"
     assert p.keeper.stored(later.token) == []
-    assert p.answer() == Enlisted("s", "c", 6, [0, -1], 5, 0, [])
+    assert p.answer() == Enlisted("s", "c", 6, [0, -1], [0, -1], 5, 0, [])
     assert p.keeper.stored(77) is None
     assert p.log.record.registrations["c"].wanted == [(2, ALL)]
 
@@ -251,6 +256,22 @@ def test_a_client_is_caught_up_step_by_step_with_what_is_safely_in_the_log() -> 
         assert p.keeper.catch_up(CatchUp("p", "s", *senseless, -1, 2, 9, 0, []), 0) == []
     p.keeper.release(Release("p", "s", "c", [0, 9_999, 77, 3], 9, 0, []), 0)
     assert p.log.record.registrations["c"].has == {0: 22}, "nobody has what was never given"
+
+
+def test_a_client_of_which_nothing_is_kept_hears_so_with_the_word_that_it_is_recorded() -> None:
+    p = Publishers()
+    p.put(10)
+    (persist,) = p.enlist(1)
+    p.keeper.stored(persist.token)
+    assert p.answer().ends == [0, 10]
+    p.put(20)
+    p.enlist(1, 0, 10)
+    assert p.answer().ends == []
+    p.enlist(1, 0, 20)
+    p.pubend.knowledge.finalize(25)
+    assert p.answer().ends == [0, 20]
+    p.enlist(1, 0, 20)
+    assert p.answer().ends == [0, 25], "the message on 20 is the last for the client, but not of all"
 
 
 def test_who_asks_for_more_says_what_the_client_has() -> None:
@@ -361,6 +382,62 @@ def test_more_is_asked_for_when_all_has_come_and_less_when_nothing_comes() -> No
     assert (stream.ask(1_000, 0), stream.ask(3, 0)) == (10, 3)
 
 
+# ---------------------------------------------------------------------------------- where two streams meet
+class Here:
+    """A broker with one client, of a pubend that p has; `asked` is what it asks p for."""
+
+    def __init__(self, ends: Sequence[int], begins: int | None = None) -> None:
+        """The client's registration begins at tick 10. `begins`: the tick with which the consolidated stream begins,
+        if that is known already."""
+        parameters = DurableParameters()
+        self.subend: Subend | None = None
+        self.asked: list[CatchUp] = []
+        sessions = Sessions(0, parameters.window)
+        sessions.begin("c")
+        about = (RoundTrip.of(parameters), parameters.window, parameters.catch_up, lambda _: self.subend, self._post)
+        self.holders = Holders("s", {"p": [0]}, sessions, *about)
+        self.holders.resume("c", Resume(1, [1], [ALL], []), 1, 0)
+        if begins is not None:
+            self.begin(begins)
+        self.holders.enlisted(Enlisted("s", "c", 1, [0, 10], list(ends), 0, 0, []), 1_000)
+
+    def _post(self, message: Any) -> list[Effect]:
+        self.asked += [message] if type(message) is CatchUp else []
+        return []
+
+    def begin(self, tick: int) -> None:
+        self.subend = Subend(tick, DurableParameters())
+        self.subend.begin(1, tick)
+        self.holders.meet(0, 2_000)
+
+    def is_live(self, tick: int) -> bool:
+        return self.holders.live_for("c", 0, tick)
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["before it is recorded", "after that"])
+def test_a_client_of_which_nothing_is_kept_is_live_when_the_consolidated_stream_begins(known: bool) -> None:
+    here = Here([0, 14], begins=15 if known else None)
+    if not known:
+        assert not here.is_live(15)
+        here.begin(15)
+    assert here.is_live(15)
+    assert here.asked == []
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["before it is recorded", "after that"])
+def test_what_lies_before_the_consolidated_stream_begins_is_asked_for(known: bool) -> None:
+    here = Here([0, 14], begins=18 if known else None)
+    if not known:
+        here.begin(18)
+    assert [each.after for each in here.asked] == [14]
+    here.holders.meet(0, 3_000)
+    assert len(here.asked) == 1, "it is on its way"
+
+
+def test_what_is_kept_for_a_client_is_asked_for_at_once() -> None:
+    assert [each.after for each in Here([]).asked] == [10]
+
+
 # ---------------------------------------------------------------------------------------------------- client
 class Client:
     """A client's machine on its own."""
@@ -380,6 +457,9 @@ class Client:
         (persist,) = self.give(TimerFired(("client", "hand back")))
         assert isinstance(persist, Persist)
         return persist
+
+    def resumed_nothing(self, broker: str) -> None:
+        assert self.give(LinkUp(broker, True)) == []
 
     def resumed(self, broker: str) -> Resume:
         resume = self.give(LinkUp(broker, True))[-1]
@@ -437,9 +517,23 @@ def test_a_client_is_settling_until_all_that_it_wants_is_on_record() -> None:
     assert client.give(Subscribe(1, ALL), 60) == [], "it holds that already"
     client.give(Received("s", Recorded(50)))
     assert not client.machine.settling
-    *_, send = client.give(Unsubscribe(1, ALL), 55), client.give(Unsubscribe(1, ALL), 55)
-    assert send[-1] == Send("s", Resume(55, [], [], []))
+    for _ in range(2):
+        client.give(Unsubscribe(1, ALL), 55)
+    assert client.give(TimerFired(("client", "resume")), 60) == [Send("s", Resume(55, [], [], []))]
     assert client.machine.settling
+
+
+def test_a_client_says_in_one_word_what_its_subscribers_change_within_a_moment() -> None:
+    client = Client()
+    client.resumed_nothing("s")
+    said = [client.give(Subscribe(subscriber, ALL), 50) for subscriber in (1, 2, 3)]
+    assert [sum(type(each) is SetTimer for each in effects) for effects in said] == [1, 0, 0]
+    assert not any(type(each) is Send and type(each.message) is Resume for effects in said for each in effects)
+    (send,) = client.give(TimerFired(("client", "resume")), 55)
+    assert (send.message.revision, send.message.subscribers) == (52, [1, 2, 3])
+    client.give(Subscribe(4, ALL), 60)
+    assert client.resumed("s").subscribers == [1, 2, 3, 4], "a new link says all there is"
+    assert client.give(TimerFired(("client", "resume")), 65) == []
 
 
 def test_a_client_that_is_resumed_at_another_tick_journals_it_and_goes_on_there() -> None:

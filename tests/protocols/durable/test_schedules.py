@@ -17,7 +17,7 @@ PAIR = "cells/durable"
 PARTS = {"routing": "cells", "reliability": "durable", "matching": "bitset"}
 FIRST = 950_000
 SHOWN_AFTER = {
-    "a seam between the streams": 10,
+    "a seam between the streams": 1,
     "released when it is handed over": 18,
     "a log that forgets whom a message is for": 884,
     "nothing is asked for again": 10,

@@ -106,7 +106,7 @@ def holding(client: str, sessions: Sessions, parameters: EndToEndParameters | No
     """The same once the client, which wants everything, is on record there."""
     holders = holders_with(sessions, parameters)
     holders.resume(client, Resume(1, [1], [Filter({})], []), 0)
-    holders.enlisted(Enlisted("b0", client, 1, [0, 0], 0, 0, []), 1_000)
+    holders.enlisted(Enlisted("b0", client, 1, [0, 0], [], 0, 0, []), 1_000)
     return holders
 
 
@@ -155,9 +155,9 @@ def test_an_answer_for_an_earlier_stay_of_a_client_here_says_nothing_of_this_one
     sessions.begin("c0")
     del holders.of["c0"]
     holders.resume("c0", Resume(1, [1], [Filter({})], [0, 9]), 1_200_000)
-    assert holders.enlisted(Enlisted("b0", "c0", 1, [0, 5], 1_000, 0, []), 1_201_000) == []
+    assert holders.enlisted(Enlisted("b0", "c0", 1, [0, 5], [], 1_000, 0, []), 1_201_000) == []
     assert holders.of["c0"].has == {0: 9}
-    holders.enlisted(Enlisted("b0", "c0", 1, [0, 9], 1_200, 0, []), 1_202_000)
+    holders.enlisted(Enlisted("b0", "c0", 1, [0, 9], [], 1_200, 0, []), 1_202_000)
     assert not holders.of["c0"].unlisted
 
 
@@ -184,12 +184,12 @@ def test_a_publishers_broker_that_has_lost_its_disk_is_told_again_who_wants_what
     brokers' clients got nothing ever after."""
     holders = holders_with(Sessions(0, 5))
     holders.resume("b0", Resume(7, [1], [Filter({})], []), 0)
-    holders.enlisted(Enlisted("b0", "b0", 7, [0, 3], 0, 0, []), 1_000)
-    unknown = Enlisted("b0", "b0", -1, [0, -1], 0, 0, [])
+    holders.enlisted(Enlisted("b0", "b0", 7, [0, 3], [], 0, 0, []), 1_000)
+    unknown = Enlisted("b0", "b0", -1, [0, -1], [], 0, 0, [])
     (again,) = (each.message for each in holders.enlisted(unknown, 2_000) if type(each) is Send)
     assert isinstance(again, Enlist)
     assert (again.revision, again.ticks, holders.settling) == (7, [0, 3], True)
-    begun = holders.enlisted(Enlisted("b0", "b0", 7, [0, -1], 0, 0, []), 3_000)
+    begun = holders.enlisted(Enlisted("b0", "b0", 7, [0, -1], [], 0, 0, []), 3_000)
     assert [each.to for each in begun if type(each) is Send] == ["b1"], "it asks for what follows"
     assert (holders.settling, holders.of["b0"].chains[0].tick) == (False, -1)
 
@@ -205,7 +205,7 @@ def test_a_broker_that_stands_in_no_more_tells_itself_again_what_its_client_has(
 
     holders = Holders("b0", ["b0"], Sessions(0, 5), EndToEndParameters(), to_itself)
     holders.resume("b0", Resume(1, [1], [Filter({})], []), 0)
-    holders.enlisted(Enlisted("b0", "b0", 1, [0, 0], 0, 0, []), 1_000)
+    holders.enlisted(Enlisted("b0", "b0", 1, [0, 0], [], 0, 0, []), 1_000)
     holders.step(GivenUp("b0", "b0", 0, 0, 9, [], 0, 0, []), 2_000)
 
     def told_to(until_us: int) -> int:

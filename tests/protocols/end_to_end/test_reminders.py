@@ -115,7 +115,7 @@ def of_own(roots: list[str]) -> Holders:
     holders = Holders("b0", roots, Sessions(0, 5), EndToEndParameters(), straight)
     holders.resume("b0", Resume(1, [1], [EVERYTHING], []), 0)
     for number in range(len(roots)):
-        holders.enlisted(Enlisted("b0", "b0", 1, [number, 0], 0, 0, []), 1_000)
+        holders.enlisted(Enlisted("b0", "b0", 1, [number, 0], [], 0, 0, []), 1_000)
     return holders
 
 
@@ -171,7 +171,7 @@ def test_a_broker_tells_one_word_at_a_time_and_again_ever_more_seldom() -> None:
         (0, 1),
         *((at, 8) for at in (500, 1_000, 1_500, 2_000, 2_500, 3_000, 4_000, 6_000, 10_000, 14_000, 18_000)),
     ]
-    (newest,) = messages(holders.enlisted(Enlisted("b0", "b0", 7, [0, 3], 0, 0, []), 20 * S))
+    (newest,) = messages(holders.enlisted(Enlisted("b0", "b0", 7, [0, 3], [], 0, 0, []), 20 * S))
     assert (type(newest), newest.revision) == (Enlist, 8), "an answer to an older one is followed by the newest"
 
 

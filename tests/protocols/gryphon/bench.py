@@ -1,7 +1,7 @@
 """Brokers of a cell overlay on a bench: every message lies in a bag until the test delivers, drops or repeats it.
 
-Control messages and what goes to a broker's own subscribers are carried out at once; timers fire when the test lets
-time pass. There are no clients: subscribers and publishers are the brokers' own.
+Control messages, timers of routing and what goes to a broker's own subscribers are carried out at once; other timers
+fire when the test lets time pass. There are no clients: subscribers and publishers are the brokers' own.
 """
 
 from collections import deque
@@ -89,6 +89,7 @@ class Bench:
         self._parameters = parameters
         self.held: dict[str, list[Persist]] = {}
         self._control: deque[Parcel] = deque()
+        self._routing_timers: deque[tuple[str, tuple[Any, ...]]] = deque()
         self._linking = False
         self.hold_storage = False
         names = [name for members in plan.cells.values() for name in members]
@@ -210,7 +211,11 @@ class Bench:
     def give(self, name: str, input: Input) -> None:
         """Hand the broker an input and carry out what follows."""
         self._perform(name, self.brokers[name].handle(input, self.now_us))
-        while self._control and not self._linking:
+        while (self._control or self._routing_timers) and not self._linking:
+            if not self._control:
+                waits, key = self._routing_timers.popleft()
+                self._perform(waits, self.brokers[waits].handle(TimerFired(key), self.now_us))
+                continue
             source, to, message = self._control.popleft()
             if to in self.links[source] and to in self.brokers:
                 self._perform(to, self.brokers[to].handle(Received(source, message), self.now_us))
@@ -240,6 +245,8 @@ class Bench:
                     self._control.append(parcel)
                 else:
                     self.bag.append(parcel)
+            elif type(effect) is SetTimer and effect.key[0] == "routing":
+                self._routing_timers.append((name, effect.key))
             elif type(effect) is SetTimer:
                 self._timers[name][effect.key] = self.now_us + effect.delay_us
                 self.timers_set.append((name, str(effect.key[1]), effect.delay_us))

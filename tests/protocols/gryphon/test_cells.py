@@ -6,10 +6,10 @@ import pytest
 
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter_parser import parse_filter
-from murmur_pubsub.machine import Effect, LinkDown, LinkUp, NodeContext, Received, Send
+from murmur_pubsub.machine import Effect, LinkDown, LinkUp, NodeContext, Received, Send, SetTimer, TimerFired
 from murmur_pubsub.places import CellPlan
 from routing.cells.cell_tree import CellTree
-from routing.cells.epochs import UNFILTERED
+from routing.cells.epochs import SPACING_US, UNFILTERED
 from routing.cells.link_states import LinkStates
 from routing.cells.messages import WHOLE, EpochHeard, InEffect, LinksUp, TableChanged, TablesHeld, WholeTable
 from routing.cells.router import CellRouting
@@ -229,6 +229,11 @@ def announced_by(effects: Sequence[Effect]) -> list[InEffect]:
     return list({each.epoch: each for each in sent if type(each) is InEffect}.values())
 
 
+def spaced(p: CellRouting) -> Sequence[Effect]:
+    """The time passes that no announcement of p may follow the last one."""
+    return p.handle(TimerFired(("routing", "spacing")), 0)
+
+
 def restarted_root() -> CellRouting:
     """p in its second life, whose neighbours know of it; it has announced what m0 held of s: an old table."""
     p = CellRouting(NodeContext("p", 1, {}, 1, TWO_BRANCHES), NoParameters())
@@ -249,7 +254,8 @@ def test_a_restarted_root_filters_by_no_epoch_that_may_name_older_tables_than_it
     assert p._epochs.own == before
     assert p.stamp("m") == UNFILTERED
     p.handle(Received("m0", EpochHeard(before)), 0)
-    (second,) = announced_by(p.handle(Received("m1", EpochHeard(before)), 0))
+    p.handle(Received("m1", EpochHeard(before)), 0)
+    (second,) = announced_by(spaced(p))
     assert dict(second.tables)["s"] == [0, 2]
     assert p.stamp("m") == second.epoch
     p.check_invariants()
@@ -260,15 +266,18 @@ def test_what_a_broker_has_heard_of_roots_is_announced_where_it_makes_a_branch_s
     before = p._epochs.own
     for peer in ("m0", "m1"):
         p.handle(Received(peer, EpochHeard(before)), 0)
+    spaced(p)
     after = p._epochs.own
     assert after == before + 1, "the tables that had come meanwhile"
     for peer in ("m0", "m1"):
         assert announced_by(p.handle(Received(peer, EpochHeard(after)), 0)) == []
+    assert announced_by(spaced(p)) == []
     assert p.stamp("m") == UNFILTERED
     (sure,) = announced_by(p.handle(Received("m0", TableChanged("s", 0, 1, [], [], {"p": 1})), 0))
     assert (sure.since, dict(sure.tables), p.stamp("m")) == (after, {"s": [0, 1]}, sure.epoch)
     for peer in ("m0", "m1"):
         p.handle(Received(peer, EpochHeard(sure.epoch)), 0)
+    spaced(p)
     heard = TableChanged("s", 0, 2, [], [], {"p": 1, "q": 4})
     assert announced_by(p.handle(Received("m0", heard), 0)) == []
     (last,) = announced_by(p.handle(Received("m0", TableChanged("t", 0, 1, [parse_filter("x = 1")], [], {})), 0))
@@ -323,13 +332,30 @@ def test_a_root_announces_one_epoch_at_a_time() -> None:
 
     assert announced(p.subscribe(parse_filter("x = 1"))) == [1, 1]
     assert announced(p.subscribe(parse_filter("x = 2"))) == []
+    assert announced(spaced(p)) == [], "the neighbours have not heard the first yet"
     assert announced(p.handle(Received("m0", EpochHeard(1)), 0)) == []
     assert announced(p.handle(Received("m1", EpochHeard(0)), 0)) == [], "an answer to an earlier one"
     assert announced(p.handle(Received("m1", EpochHeard(1)), 0)) == [2, 2]
     assert announced(p.subscribe(parse_filter("x = 3"))) == []
     assert announced(p.handle(LinkDown("m0", "test"), 0)) == []
-    assert announced(p.handle(LinkDown("m1", "test"), 0)) == [], "there is nobody to tell"
+    assert announced(p.handle(LinkDown("m1", "test"), 0)) == []
+    assert announced(spaced(p)) == [], "there is nobody to tell"
     assert p._epochs.own == 3
+
+
+def test_what_changes_within_a_moment_is_announced_together_and_has_not_settled_before() -> None:
+    p = router("p", links=["m0", "m1"])
+    effects = p.subscribe(parse_filter("x = 1"))
+    assert SetTimer(("routing", "spacing"), SPACING_US) in effects
+    for peer in ("m0", "m1"):
+        p.handle(Received(peer, EpochHeard(1)), 0)
+    assert not p.settling, "all that there is was announced at once"
+    for bound in (2, 3):
+        assert announced_by(p.subscribe(parse_filter(f"x = {bound}"))) == []
+    assert p.settling
+    (second,) = announced_by(spaced(p))
+    assert dict(second.tables) == {"p": [0, 3]}
+    assert not p.settling
 
 
 def test_what_comes_from_a_broken_connection_is_ignored() -> None:
