@@ -17,7 +17,7 @@ from typing import Any
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import RunError
 from murmur_pubsub.event import Event
-from murmur_pubsub.faults import ENDS, REPAIRS, Fault, FaultKind, takes_back
+from murmur_pubsub.faults import DEATHS, ENDS, REPAIRS, RETURNS, Fault, FaultKind, takes_back
 from murmur_pubsub.fingerprint import Fact
 from murmur_pubsub.journal import DropReason, Phase
 from murmur_pubsub.machine import NodeName
@@ -36,6 +36,7 @@ _IN_VAIN_US = 30_000_000
 """What protocols repeat comes every 4 s at most, with all parameters that are drawn, and leases run out after 10."""
 _NEVER_US = 1 << 62
 _CALM = "calm"
+_HELD_UP = (FaultKind.STALL, FaultKind.SLOW)
 
 
 COARSE = {
@@ -100,20 +101,30 @@ class FaultsInForce:
 
     def __init__(self) -> None:
         self._faults: dict[tuple[FaultKind, tuple[NodeName, ...]], str] = {}
+        self._dead: set[NodeName] = set()
         self._after: dict[tuple[str, tuple[NodeName, ...]], None] = {}
 
-    def step(self, fault: Fault) -> None:
-        """It has taken effect."""
-        nodes = tuple(sorted(fault.nodes))
-        ended = ENDS.get(fault.kind)
-        was = None if ended is None else self._faults.pop((ended, nodes), None)
-        if fault.kind is FaultKind.CONNECT and was is None:  # it joins anew what another link had joined
-            parted = next((key for key in self._faults if key[0] is FaultKind.DISCONNECT), None)
-            was = None if parted is None else self._faults.pop(parted)
-        if was is not None:
-            self._after[f"after {was}", nodes] = None
+    def step(self, fault: Fault, gone: Sequence[NodeName] = (), came: Sequence[NodeName] = ()) -> None:
+        """It has taken effect, by which these nodes died, or are back."""
+        self._dead = (self._dead | {*gone}) - {*came}
+        nodes = tuple(sorted(gone if fault.kind in DEATHS else fault.nodes))
+        ended = [key for key in self._faults if self._is_ended(key, fault.kind, nodes)]
+        if fault.kind is FaultKind.CONNECT and not ended:  # it joins anew what another link had joined
+            ended = [key for key in self._faults if key[0] is FaultKind.DISCONNECT][:1]
+        for key in ended:
+            self._after[f"after {self._faults.pop(key)}", key[1]] = None
         if _begins(fault):
             self._faults[fault.kind, nodes] = _coarsely(fault)
+
+    def _is_ended(
+        self, key: tuple[FaultKind, tuple[NodeName, ...]], by: FaultKind, nodes: tuple[NodeName, ...]
+    ) -> bool:
+        kind, whose = key
+        if kind in DEATHS:  # a host brings back those who had died before it, too
+            return by in RETURNS and self._dead.isdisjoint(whose)
+        if kind in _HELD_UP and by in DEATHS:
+            return set(whose) <= set(nodes)
+        return kind is ENDS.get(by) and whose == nodes
 
     def settled(self) -> None:
         """All has settled: what follows now does not follow from what has ended."""
@@ -169,7 +180,7 @@ class ObservedRun(VirtualRun):
         """See `VirtualRun`."""
         mended = self._in_force.names
         came = super().carry_out(step, fault)
-        self._in_force.step(fault)
+        self._in_force.step(fault, self._fault_injector.gone, came)
         self._reached.meetings.update((_coarsely(fault), other) for other in mended)
         self._steps_left -= 1
         for after_us in _LOOKS_US:

@@ -2,6 +2,7 @@
 
 import random
 from collections import deque
+from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from murmur_pubsub.faults import Fault, FaultKind
 from murmur_pubsub.fingerprint import facts_of
 from murmuration.hunt.chunk import Quarry
 from murmuration.hunt.coverage import FaultsInForce
@@ -71,6 +73,40 @@ def test_a_fault_is_near_its_ends_and_is_remembered_until_all_has_settled() -> N
     assert in_force.near({"b1"}) == ["after cut"]
     in_force.settled()
     assert in_force.near({"b1"}) == []
+
+
+Step = tuple[FaultKind, Sequence[str], Sequence[str], Sequence[str]]
+"""Kind, nodes that the plan names, those who died, those who are back."""
+DIED: Step = (FaultKind.KILL, ["b1"], ["b1"], [])
+LOST: Step = (FaultKind.LOSE_HOST, [], ["b2"], [])
+
+
+def in_force_after(*steps: Step) -> FaultsInForce:
+    in_force = FaultsInForce()
+    for kind, nodes, gone, came in steps:
+        in_force.step(Fault(0, kind, tuple(nodes)), gone, came)
+    return in_force
+
+
+def test_a_host_that_returns_brings_back_who_had_died_before_it() -> None:
+    lost = in_force_after(DIED, LOST)
+    assert (lost.near({"b1"}), lost.near({"b2"}), lost.near({"b3"})) == (["kill"], ["lose host"], [])
+    returned = in_force_after(DIED, LOST, (FaultKind.RETURN_HOST, [], [], ["b1", "b2"]))
+    assert not returned.any_left
+    assert returned.names == ["after kill", "after lose host"]
+    assert in_force_after(DIED, LOST, (FaultKind.RETURN_HOST, [], [], ["b2"])).any_left, "b1 was elsewhere"
+
+
+def test_an_actor_comes_back_without_those_who_had_died_before_it() -> None:
+    killed: Step = (FaultKind.KILL_ACTOR, ["b1", "b2"], ["b2"], [])
+    again = in_force_after(DIED, killed, (FaultKind.RESTART_ACTOR, ["b1", "b2"], [], ["b2"]))
+    assert again.names == ["after kill actor", "kill"]
+
+
+def test_who_is_dead_is_not_held_up() -> None:
+    stalled: Step = (FaultKind.STALL, ["b1"], [], [])
+    assert in_force_after(stalled, DIED).names == ["after stall", "kill"]
+    assert in_force_after(stalled, LOST).names == ["lose host", "stall"]
 
 
 CHAIN: dict[str, Any] = {
