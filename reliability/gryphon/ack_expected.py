@@ -1,8 +1,9 @@
 """AckExpected: a pubend that lacks acknowledgements for longer than AET says so, and brokers on the way say it again.
 
-Theory of operation (section 4.2). AET after its first message that is not acknowledged, a pubend sends AckExpected with
-the tick of its last one; so it does soon after a restart, and again until all is acknowledged, more slowly while
-nothing is. A broker that owes acknowledgements passes it on; one that has them answers with its own.
+Theory of operation (section 4.2). AET after a message that is not acknowledged, a pubend sends AckExpected, with the tick
+of its last one that half of AET has passed since: what was sent later is on its way, and would be asked for. So it does
+soon after a restart with the tick of its last one, and again until all is acknowledged, more slowly while nothing is. A
+broker that owes acknowledgements passes it on; one that has them answers with its own.
 
 AckExpected may be lost on each link. A broker that has sent it therefore repeats it to the branches that still owe
 something, until the pubend itself would do so as often by AET.
@@ -33,7 +34,9 @@ class AckExpectations:
         self._aet, self._aet_most = parameters.acknowledged_within
         self._least_us = parameters.ack_delay * 1_000
         self._router = router
-        self._expecting: dict[int, tuple[int, int]] = {}  # pubend to (interval in ms, F when it was last looked at)
+        self._expecting: dict[int, tuple[int, int, int]] = {}
+        """Pubend to the interval in ms, F when it was last looked at, and the tick of the last message that was logged
+        when the broker was restarted."""
         self._reminding: dict[int, tuple[int, int]] = {}  # pubend to (tick, wait in us)
         self.keeping: dict[int, tuple[int, int]] = {}
         """Streams with messages kept for branches, at the last look: the tick of the last one, and the wait in ms."""
@@ -41,30 +44,38 @@ class AckExpectations:
     def __bool__(self) -> bool:
         return bool(self._expecting)
 
-    def begin(self, number: int, restarted: bool) -> list[Effect]:
-        """Something was sent that is not acknowledged, perhaps in an earlier life."""
+    def begin(self, number: int, logged: int = -1) -> list[Effect]:
+        """Something was sent that is not acknowledged; in an earlier life, if `logged` is a tick."""
         if number in self._expecting:
             return []
-        self._expecting[number] = (self._aet, -1)
-        return [stream_timer("expect", number, _FIRST_LINK_US if restarted else self._aet * 1_000)]
+        self._expecting[number] = (self._aet, -1, logged)
+        return [stream_timer("expect", number, _FIRST_LINK_US if logged >= 0 else self._aet * 1_000)]
 
-    def look(self, stream: BrokerStream) -> list[Effect]:
-        """AET has passed: has everything that the pubend here has sent been acknowledged?"""
-        number, pubend = stream.number, stream.pubend
+    def look(self, stream: BrokerStream, now_us: int) -> list[Effect]:
+        """AET has passed: has everything that the pubend here sent before that been acknowledged?"""
+        number, pubend, final = stream.number, stream.pubend, stream.knowledge.final
         assert pubend is not None
-        if pubend.last_message <= stream.knowledge.final:
+        last = pubend.last_message
+        if last <= final:
             del self._expecting[number]
             return []
         if not any(self._router.way(branch, number) for branch in stream.ostreams):
             return [stream_timer("expect", number, _FIRST_LINK_US)]
-        interval, before = self._expecting[number]
-        progress = stream.knowledge.final > before >= 0
-        longer = self._aet if progress else min(2 * interval, self._aet_most)
-        self._expecting[number] = (longer, stream.knowledge.final)
+        interval, before, logged = self._expecting[number]
+        # A pubend's ticks are its clock's ms, or later ones where it publishes faster than that.
+        now_ms = now_us // 1_000
+        overdue_ms, oldest = now_ms - self._aet, stream.knowledge.ticks(final + 1, last)[0]
+        if oldest > max(overdue_ms, logged):
+            self._expecting[number] = (self._aet, final, logged)
+            return [stream_timer("expect", number, min(self._aet, oldest - overdue_ms) * 1_000)]
+        expected = max(oldest, logged, *stream.knowledge.ticks(final + 1, now_ms - self._aet // 2)[-1:])
+        longer = self._aet if final > before >= 0 else min(2 * interval, self._aet_most)
+        self._expecting[number] = (longer, final, logged)
+        wait_ms = longer if last == expected else min(longer, last - overdue_ms)
         return [
-            *self.pass_on(stream, pubend.last_message),
-            Record(ACK_EXPECTED_SENT, pubend.last_message),
-            stream_timer("expect", number, longer * 1_000),
+            *self.pass_on(stream, expected),
+            Record(ACK_EXPECTED_SENT, expected),
+            stream_timer("expect", number, wait_ms * 1_000),
         ]
 
     def pass_on(self, stream: BrokerStream, tick: int) -> list[Effect]:

@@ -199,8 +199,8 @@ class Gryphon(Reliability):
 
     def _recover(self, records: Sequence[bytes]) -> Sequence[Effect]:
         self._publishing.recover(records)
-        unacked = [pubend.number for pubend in self._publishing.pubends if pubend.last_message >= 0]
-        return [effect for number in unacked for effect in self._expectations.begin(number, restarted=True)]
+        unacked = [pubend for pubend in self._publishing.pubends if pubend.last_message >= 0]
+        return [effect for each in unacked for effect in self._expectations.begin(each.number, each.last_message)]
 
     # -------------------------------------------------------------------------------- publishers' broker
     def _on_submission(self, source: NodeName, message: Submission) -> Sequence[Effect]:
@@ -217,7 +217,7 @@ class Gryphon(Reliability):
         effects += [*stream.publish(start, tick, DataTick(event, 0, 0)), *self._advance(stream)]
         effects += [*self._accept_later(), *self._note_tick(tick)]
         self._unsilenced[pubend.number] = None
-        return [*effects, *self._silence_later(), *self._expectations.begin(pubend.number, restarted=False)]
+        return [*effects, *self._silence_later(), *self._expectations.begin(pubend.number)]
 
     def _note_tick(self, tick: int) -> list[Effect]:
         """A message on that tick was seen here: in a total order it waits for the pubends here that are not so far."""
@@ -230,7 +230,8 @@ class Gryphon(Reliability):
 
     def _expect_acks(self, stream: BrokerStream) -> list[Effect]:
         assert stream.pubend is not None
-        return [*self._ack([stream]), *self._take_turns(stream.pubend.last_message), *self._expectations.look(stream)]
+        effects = [*self._ack([stream]), *self._take_turns(stream.pubend.last_message)]
+        return [*effects, *self._expectations.look(stream, self._now_us)]
 
     def _take_turns(self, tick: int) -> list[Effect]:
         """In a total order a subend acknowledges a tick when all other streams here are so far."""
