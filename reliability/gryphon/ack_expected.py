@@ -1,9 +1,9 @@
 """AckExpected: a pubend that lacks acknowledgements for longer than AET says so, and brokers on the way say it again.
 
-Theory of operation (section 4.2). AET after a message that is not acknowledged, a pubend sends AckExpected, with the tick
-of its last one that half of AET has passed since: what was sent later is on its way, and would be asked for. So it does
-soon after a restart with the tick of its last one, and again until all is acknowledged, more slowly while nothing is. A
-broker that owes acknowledgements passes it on; one that has them answers with its own.
+Theory of operation (section 4.2). AET after a message that is not acknowledged, a pubend sends AckExpected, with the
+tick of its last one that half of AET has passed since: what was sent later is on its way, and would be asked for. So it
+does soon after a restart with the tick of its last one, and again until all is acknowledged, more slowly while nothing
+is. A broker that owes acknowledgements passes it on; one that has them answers with its own.
 
 AckExpected may be lost on each link. A broker that has sent it therefore repeats it to the branches that still owe
 something, until the pubend itself would do so as often by AET.
