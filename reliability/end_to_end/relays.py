@@ -21,6 +21,7 @@ class Relays:
     def __init__(self, resend_us: int) -> None:
         self._silence_us = _REPEATS * resend_us
         self._by: dict[NodeName, NodeName] = {}
+        """By way of which broker each client submits."""
         self._heard_us: dict[NodeName, int] = {}
 
     @property
