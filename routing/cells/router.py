@@ -127,7 +127,7 @@ class CellRouting(StreamRouter):
 
     @property
     def settling(self) -> bool:
-        """What has been heard of members has no effect before it is stored, nor have filters before they are announced."""
+        """What is heard of members has no effect before it is stored, nor have filters before they are announced."""
         return self._joining.under_way or (self.is_root and self._epochs.is_gathering)
 
     def subscribe(self, wanted: Filter) -> Sequence[Effect]:
