@@ -232,10 +232,11 @@ class Durable(Gryphon):
     def on_in_effect(self, root: NodeName, version: int, marks: Sequence[int]) -> Sequence[Effect]:
         """See `routing.router.StreamObserver`: what a restarted broker heard and did not store is told again."""
         effects = [*super().on_in_effect(root, version, marks)]
-        for number in self._numbers_of.get(root, ()):
+        numbers = self._numbers_of.get(root, ())
+        for number in numbers:
             effects += self._holders.meet(number, self._now_us)
         begun = self._holders.root_began(root, self._router.incarnation_of(root))
-        if begun or any(number in self._holders.beginning for number in self._numbers_of.get(root, ())):
+        if begun or any(number in self._holders.beginning for number in numbers):
             effects += self._release_later()
         return effects
 
