@@ -12,25 +12,25 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from murmur_pubsub.faults import COMMANDS, DEATHS, RECONFIGURES, REPAIRS, RETURNS, FaultKind, link_key, takes_back
+from murmur_pubsub.faults import (
+    COMMANDS,
+    DEATHS,
+    RECONFIGURES,
+    REPAIRS,
+    RETURNS,
+    UNDONE_BY,
+    FaultKind,
+    link_key,
+    takes_back,
+)
 from murmur_pubsub.links import HARD_LIMIT_FACTOR, LinkSpec
 from murmur_pubsub.promise import Recovery
 
 NEVER_US = 1 << 62
 _NODE_FAULTS = (*DEATHS, FaultKind.STALL, FaultKind.SLOW)
 _LINK_FAULTS = (FaultKind.CUT, FaultKind.CHANGE_LINK, *RECONFIGURES)
-_REPAIR_OF = {
-    FaultKind.KILL: (FaultKind.RESTART, FaultKind.RETURN_HOST),
-    FaultKind.KILL_ACTOR: (FaultKind.RESTART_ACTOR, FaultKind.RETURN_HOST),
-    FaultKind.STALL: (FaultKind.RESUME, *DEATHS),
-    FaultKind.SLOW: (FaultKind.SLOW, *DEATHS),
-    FaultKind.CUT: (FaultKind.HEAL, FaultKind.DISCONNECT),
-    FaultKind.CHANGE_LINK: (FaultKind.CHANGE_LINK, FaultKind.DISCONNECT),
-    FaultKind.DISCONNECT: (FaultKind.CONNECT,),
-    FaultKind.PARTITION: (FaultKind.UNITE,),
-    FaultKind.ORDER: RETURNS,
-    FaultKind.LOSE_HOST: (FaultKind.RETURN_HOST,),
-}
+_REPAIR_OF = {**UNDONE_BY, FaultKind.ORDER: RETURNS}
+"""An order is a fault where a broker is given up by it, until that one is back."""
 
 
 @dataclass(frozen=True, slots=True)

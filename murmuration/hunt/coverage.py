@@ -17,7 +17,7 @@ from typing import Any
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import RunError
 from murmur_pubsub.event import Event
-from murmur_pubsub.faults import DEATHS, ENDS, REPAIRS, RETURNS, Fault, FaultKind, takes_back
+from murmur_pubsub.faults import DEATHS, REPAIRS, RETURNS, UNDONE_BY, Fault, FaultKind, takes_back
 from murmur_pubsub.fingerprint import Fact
 from murmur_pubsub.journal import DropReason, Phase
 from murmur_pubsub.machine import NodeName
@@ -36,7 +36,6 @@ _IN_VAIN_US = 30_000_000
 """What protocols repeat comes every 4 s at most, with all parameters that are drawn, and leases run out after 10."""
 _NEVER_US = 1 << 62
 _CALM = "calm"
-_HELD_UP = (FaultKind.STALL, FaultKind.SLOW)
 
 
 COARSE = {
@@ -122,9 +121,7 @@ class FaultsInForce:
         kind, whose = key
         if kind in DEATHS:  # a host brings back those who had died before it, too
             return by in RETURNS and self._dead.isdisjoint(whose)
-        if kind in _HELD_UP and by in DEATHS:
-            return set(whose) <= set(nodes)
-        return kind is ENDS.get(by) and whose == nodes
+        return by in UNDONE_BY.get(kind, ()) and set(whose) <= set(nodes)
 
     def settled(self) -> None:
         """All has settled: what follows now does not follow from what has ended."""

@@ -109,6 +109,12 @@ def test_who_is_dead_is_not_held_up() -> None:
     assert in_force_after(stalled, LOST).names == ["lose host", "stall"]
 
 
+def test_a_link_that_is_gone_is_not_cut() -> None:
+    gone: Step = (FaultKind.DISCONNECT, ["b1", "b2"], [], [])
+    assert in_force_after((FaultKind.CUT, ["b2", "b1"], [], []), gone).names == ["after cut", "disconnect"]
+    assert in_force_after((FaultKind.CUT, ["b2", "b3"], [], []), gone).names == ["cut", "disconnect"]
+
+
 CHAIN: dict[str, Any] = {
     "name": "chain",
     "runtime": "virtual",
