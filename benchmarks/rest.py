@@ -24,8 +24,8 @@ def _keeps(sight: Sight) -> str | None:
         kept = kept_by(machine)
         for place in _MESSAGES:
             if kept[place]:
-                return f"{name} keeps {kept[place]} entries in {'.'.join(place)} though nothing is broken any more"
+                return f"{name} keeps {kept[place]} entries in {'.'.join(place)} long after the last fault"
     return None
 
 
-KEEPS_NOTHING = Property("keeps no message that all have", "eventually", _keeps)
+KEEPS_NOTHING = Property("keeps no message that all have", "eventually", _keeps, over_faults=True)

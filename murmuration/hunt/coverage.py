@@ -17,7 +17,7 @@ from typing import Any
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import RunError
 from murmur_pubsub.event import Event
-from murmur_pubsub.faults import DEATHS, REPAIRS, RETURNS, UNDONE_BY, Fault, FaultKind, takes_back
+from murmur_pubsub.faults import COMMANDS, DEATHS, REPAIRS, RETURNS, UNDONE_BY, Fault, FaultKind, takes_back
 from murmur_pubsub.fingerprint import Fact
 from murmur_pubsub.journal import DropReason, Phase
 from murmur_pubsub.machine import NodeName
@@ -27,6 +27,7 @@ from murmur_virtual.run import VirtualRun
 from murmur_virtual.virtual_node import VirtualNode
 from murmuration.hunt.memory import Place, kept_by
 from murmuration.hunt.properties import ALWAYS_ASKED, Property, Sight
+from murmuration.hunt.trial import promise_of
 
 _LOOKS_US = (0, 2_000, 20_000, 200_000, 1_000_000)
 """How long after each step of the fault plan."""
@@ -34,6 +35,9 @@ _ENTRIES_MAX = 3_000_000
 """Of the event queue; schedules have a few thousand."""
 _IN_VAIN_US = 30_000_000
 """What protocols repeat comes every 4 s at most, with all parameters that are drawn, and leases run out after 10."""
+_AT_ONCE = (FaultKind.ORDER, *COMMANDS)
+"""Steps that last no longer than what follows from them."""
+_MILD = (FaultKind.SLOW, FaultKind.CHANGE_LINK)
 _NEVER_US = 1 << 62
 _CALM = "calm"
 
@@ -112,7 +116,9 @@ class FaultsInForce:
             ended = [key for key in self._faults if key[0] is FaultKind.DISCONNECT][:1]
         for key in ended:
             self._after[f"after {self._faults.pop(key)}", key[1]] = None
-        if _begins(fault):
+        if fault.kind in _AT_ONCE:
+            self._after[_coarsely(fault), nodes] = None
+        elif _begins(fault):
             self._faults[fault.kind, nodes] = _coarsely(fault)
 
     def _is_ended(
@@ -131,6 +137,11 @@ class FaultsInForce:
     def any_left(self) -> bool:
         """Is one of them in force?"""
         return bool(self._faults)
+
+    @property
+    def any_away(self) -> bool:
+        """Is a node or a link away, or held up? A slow node is there, and so is a link that loses some messages."""
+        return any(kind not in _MILD for kind, _ in self._faults)
 
     @property
     def names(self) -> list[str]:
@@ -170,6 +181,7 @@ class ObservedRun(VirtualRun):
         self._looks_us: list[int] = []
         self._kept_at_first: Counter[Place] = Counter()
         self._entries = 0
+        self._waits_for_the_away = promise_of(deployment).excuses_by_connection
         self._known_facts: dict[VirtualNode, tuple[int, Set[Fact]]] = {}
         self._there = _neighbourhoods(deployment)
 
@@ -245,7 +257,7 @@ class ObservedRun(VirtualRun):
             if each.mode == "eventually":
                 # Asked once: in time, or at the end of a run that ends before.
                 due = ended or due_us.get(each.name, _NEVER_US) <= runtime.now_us
-                if not due or self._steps_left or self._in_force.any_left or each.name in self._settled_properties:
+                if not due or self._steps_left or self._excused(each) or each.name in self._settled_properties:
                     continue
                 self._settled_properties.add(each.name)
             sight = sight or self._sight()
@@ -255,6 +267,13 @@ class ObservedRun(VirtualRun):
                     reached.held.add(each.name)
             elif wrong is not None:
                 reached.broken.setdefault(each.name, f"{each.name}, {each.mode}: {wrong}, {self._when()}")
+
+    def _excused(self, asked: Property) -> bool:
+        """Does something stay broken for which it need not hold? Who promises a delivery to all that are connected
+        waits for who is away; who promises less comes to rest without it."""
+        if asked.over_faults:
+            return self._waits_for_the_away and self._in_force.any_away
+        return self._in_force.any_left
 
     def _when(self) -> str:
         return f"{self.runtime.now_us / 1e6:,.3f} s into the run"
@@ -297,7 +316,7 @@ class ImpatientRun(ObservedRun):
     def waits_in_vain(self) -> bool:
         """See `VirtualRun`."""
         since_us = max(self._reached.delivered_us, self._drains_from_us)
-        if self.runtime.now_us - since_us <= _IN_VAIN_US or not self._in_force.any_left:
+        if self.runtime.now_us - since_us <= _IN_VAIN_US or not self._in_force.any_away:
             return False
         return not self._looks_us or self._looks_us[0] > self._limit_us
 

@@ -3,7 +3,7 @@
 A property is asked when the run is looked at (`murmuration.hunt.coverage`). One that has to hold `always` is wrong if
 it does not at any look. One that holds `sometimes` is a place: a hunt says whether it was ever reached. One that holds
 `eventually` has to hold `within_us` after the last step of the fault plan, or at the end of a run that ends before;
-where a fault is never undone it is not asked.
+where a fault is never undone it is not asked, unless it has to hold over faults that stay.
 """
 
 from collections.abc import Mapping, Sequence
@@ -49,6 +49,8 @@ class Property:
     mode: Literal["always", "sometimes", "eventually"]
     wrong: Asked
     within_us: int = DEFAULT_WITHIN_US
+    over_faults: bool = False
+    """Has it to hold in the end whatever stays broken, but for a node or a link that protocols wait for?"""
 
     def __post_init__(self) -> None:
         if self.mode not in ("always", "sometimes", "eventually"):
@@ -67,14 +69,14 @@ def _waits(sight: Sight) -> str | None:
     for name, machine in sight.machines.items():
         if machine.waiting or machine.settling:
             what = "waits for something" if machine.waiting else "has subscriptions that have not settled"
-            return f"{name} {what} though nothing is broken any more"
+            return f"{name} {what} long after the last fault"
     return None
 
 
 def _keeps(sight: Sight) -> str | None:
     for name, count in sight.records.items():
         if count > _RECORDS_MAX:
-            return f"{name} keeps {count:,} records in its stable storage though nothing is broken any more"
+            return f"{name} keeps {count:,} records in its stable storage long after the last fault"
     return None
 
 
@@ -84,13 +86,13 @@ def _grows(sight: Sight) -> str | None:
             first = sight.kept_at_first.get(place, 0)
             if count > 2 * first + _GROWN_MAX:
                 words = f"{name} keeps {count:,} entries in {'.'.join(place)}"
-                return f"{words} though nothing is broken any more, and no node kept more than {first:,} at first"
+                return f"{words} long after the last fault, and no node kept more than {first:,} at first"
     return None
 
 
-RESTS = Property("comes to rest", "eventually", _waits)
-CUTS = Property("cuts its log", "eventually", _keeps)
-SHRINKS = Property("forgets what is over", "eventually", _grows)
+RESTS = Property("comes to rest", "eventually", _waits, over_faults=True)
+CUTS = Property("cuts its log", "eventually", _keeps, over_faults=True)
+SHRINKS = Property("forgets what is over", "eventually", _grows, over_faults=True)
 ALWAYS_ASKED = (RESTS, CUTS, SHRINKS)
 """Of every protocol. Invariants of machines are asked at every look as well (`Machine.check_invariants`), and what a
 machine sends to nodes that cannot be ends the run at once (`murmur_pubsub.contract`)."""

@@ -11,7 +11,7 @@ from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.faults import Fault
 from murmur_pubsub.places import RingPlace
 from murmur_pubsub.progress import Progress
-from murmur_pubsub.promise import DEFAULT_RECOVERY_LIMIT_US
+from murmur_pubsub.promise import DEFAULT_RECOVERY_LIMIT_US, Promise
 from murmur_virtual.run import VirtualRun
 from murmuration.deployment.build_deployment import build
 from murmuration.registry import promise, reliability_named, routing_named
@@ -71,7 +71,6 @@ def play(deployment: Deployment, make: Callable[[Deployment, Path, Progress], Vi
 
 def judge_faults(deployment: Deployment, journal: Path) -> Outcome:
     """Judge the journal of a run of this deployment, on either runtime. Whether it is whole is not asked."""
-    parts, place = deployment.nodes[0].parameters, deployment.nodes[0].place
     planned = manifest_of_deployment(deployment, "schedule", "virtual")
     manifest = dataclasses.replace(
         planned,
@@ -80,22 +79,28 @@ def judge_faults(deployment: Deployment, journal: Path) -> Outcome:
         withdrawal_grace_us=GRACE_US,
         subscription_grace_us=GRACE_US,
         recovery_limit_us=LOSSY_LIMIT_US if planned.lossy else DEFAULT_RECOVERY_LIMIT_US,
-        promise=promise(
-            routing_named(parts["routing"]),
-            reliability_named(parts["reliability"]),
-            parts["routing_parameters"],
-            parts["reliability_parameters"],
-            OverlayTraits(
-                "the overlay",
-                frozenset(),
-                has_datagrams=deployment.settings.default_link is not None,
-                ring=place if isinstance(place, RingPlace) else None,
-            ),
-        ),
+        promise=promise_of(deployment),
     )
     judgement = judge_journal(manifest, journal)
     excused = {pair for finding, pair in judgement.excused if finding == "missing"}
     return Outcome(deployment, judgement, judgement.pairs.required_pairs - excused)
+
+
+def promise_of(deployment: Deployment) -> Promise:
+    """What the protocols of this deployment promise."""
+    parts, place = deployment.nodes[0].parameters, deployment.nodes[0].place
+    return promise(
+        routing_named(parts["routing"]),
+        reliability_named(parts["reliability"]),
+        parts["routing_parameters"],
+        parts["reliability_parameters"],
+        OverlayTraits(
+            "the overlay",
+            frozenset(),
+            has_datagrams=deployment.settings.default_link is not None,
+            ring=place if isinstance(place, RingPlace) else None,
+        ),
+    )
 
 
 def in_force_in_recovery(outcome: Outcome) -> list[Fault]:

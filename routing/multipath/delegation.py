@@ -236,7 +236,7 @@ def _check(parameters: MultipathParameters, traits: OverlayTraits) -> None:
         raise InputError("strategy", parameters.strategy, "S2: what is delegated is what S2 would send to relays")
     if parameters.covering:
         raise InputError("covering", "true", "false: a broker delegates by what each broker behind it wants")
-    parameters.check_degree(traits.degree)
+    parameters.check_overlay(traits.degree, traits.has_datagrams)
 
 
 MULTIPATH_DELEGATION = dataclasses.replace(

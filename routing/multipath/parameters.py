@@ -65,7 +65,13 @@ class MultipathParameters:
         if not 0 < self.uplink_threshold <= 1:
             raise InputError("uplink_threshold", str(self.uplink_threshold), "above 0, at most 1")
 
-    def check_degree(self, degree: int) -> None:
-        """Raise `InputError` if the primary links alone are more than the fanout."""
+    def check_overlay(self, degree: int, has_datagrams: bool) -> None:
+        """Raise `InputError` if the primary links alone are more than the fanout, or soft links cannot be: they are
+        datagrams, and by them whoever is away is bridged."""
         if self.fanout < degree:
             raise InputError("fanout", str(self.fanout), f"at least {degree}, the broker's degree")
+        if self.strategy != "S0" and not has_datagrams:
+            allowed = (
+                "a delay, such as 'datagrams: {delay: 1 ms}': they are soft links, which only strategy S0 is without"
+            )
+            raise InputError("datagrams", "nothing", allowed)

@@ -372,12 +372,11 @@ class MultipathRouter(Router):
 
 def survives(parameters: MultipathParameters, traits: OverlayTraits) -> Survival:
     """Brokers that are away are bridged by soft links, which reach over Δ hops."""
-    bridged = traits.has_datagrams and parameters.strategy != "S0"
-    return Survival(brokers_away=parameters.delta - 1 if bridged else 0)
+    return Survival(brokers_away=parameters.delta - 1 if parameters.strategy != "S0" else 0)
 
 
 def _check(parameters: MultipathParameters, traits: OverlayTraits) -> None:
-    parameters.check_degree(traits.degree)
+    parameters.check_overlay(traits.degree, traits.has_datagrams)
 
 
 MULTIPATH = RoutingProtocol(

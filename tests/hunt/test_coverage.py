@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from murmur_pubsub.faults import Fault, FaultKind
 from murmur_pubsub.fingerprint import facts_of
+from murmur_pubsub.links import LinkSpec
 from murmuration.hunt.chunk import Quarry
 from murmuration.hunt.coverage import FaultsInForce
 from murmuration.hunt.mutation import mutated
@@ -113,6 +114,23 @@ def test_a_link_that_is_gone_is_not_cut() -> None:
     gone: Step = (FaultKind.DISCONNECT, ["b1", "b2"], [], [])
     assert in_force_after((FaultKind.CUT, ["b2", "b1"], [], []), gone).names == ["after cut", "disconnect"]
     assert in_force_after((FaultKind.CUT, ["b2", "b3"], [], []), gone).names == ["cut", "disconnect"]
+
+
+def test_an_order_or_what_a_client_does_lasts_until_all_has_settled() -> None:
+    for kind in (FaultKind.ORDER, FaultKind.PUBLISH, FaultKind.SUBSCRIBE, FaultKind.UNSUBSCRIBE):
+        told = in_force_after((kind, ["b1"], [], []))
+        assert (len(told.near({"b1"})), told.near({"b2"}), told.any_left) == (1, [], False)
+        told.settled()
+        assert told.names == []
+
+
+def test_a_slow_node_and_a_link_that_loses_some_messages_are_there() -> None:
+    in_force = FaultsInForce()
+    in_force.step(Fault(0, FaultKind.SLOW, ("b1",), work_us=500))
+    in_force.step(Fault(0, FaultKind.CHANGE_LINK, ("b1", "b2"), link=LinkSpec(loss=0.5)))
+    assert (in_force.any_left, in_force.any_away) == (True, False)
+    in_force.step(Fault(0, FaultKind.STALL, ("b1",)))
+    assert in_force.any_away
 
 
 CHAIN: dict[str, Any] = {

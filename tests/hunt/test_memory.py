@@ -49,7 +49,7 @@ def test_a_protocol_that_keeps_every_event_is_found_unless_it_says_so(protocol: 
     assert (symptom is not None and symptom.kind == "property: forgets what is over") is is_found
     if is_found:
         assert symptom is not None
-        assert "entries in Hoarding.passed though nothing is broken any more" in symptom.words
+        assert "entries in Hoarding.passed long after the last fault" in symptom.words
 
 
 def test_the_copy_of_a_log_on_the_disk_is_no_memory_that_grows() -> None:

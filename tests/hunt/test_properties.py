@@ -9,7 +9,7 @@ from murmur_pubsub.errors import InputError
 from murmuration.commands.main import application
 from murmuration.hunt import symptoms
 from murmuration.hunt.chunk import Quarry
-from murmuration.hunt.coverage import ImpatientRun, ObservedRun, Reached
+from murmuration.hunt.coverage import FaultsInForce, ImpatientRun, ObservedRun, Reached
 from murmuration.hunt.properties import Property
 from murmuration.hunt.symptoms import Symptom, tried, tried_impatiently
 from murmuration.hunt.trial import deployment_of
@@ -56,11 +56,35 @@ def test_a_protocol_that_never_comes_to_rest_is_found(tmp_path: Path) -> None:
     hunted = hunt(tmp_path, 20, quarry)
     hunted.run(here, silent)
     assert [finding.kind for finding in hunted.found.all] == ["property: comes to rest"]
-    assert "waits for something though nothing is broken any more" in hunted.found.all[0].words
+    assert "waits for something long after the last fault" in hunted.found.all[0].words
     assert "properties=()" in (hunted.found.all[0].folder / "test_finding.py").read_text()
 
 
 RESTLESS = {"routing": "forwarding", "reliability": f"{ASKED}:Restless"}
+
+
+LOSSY = {"at": "100 ms", "link": ["b2", "b3"], "loss": 0.1}
+ORDER = {"at": "900 ms", "coordinator": "b0"}
+
+
+@pytest.mark.parametrize("faults", [[{"at": "200 ms", "kill": "b1"}], [LOSSY, KILL_B1], [KILL_B1, ORDER]])
+def test_a_protocol_comes_to_rest_whatever_stays_broken(faults: list[dict[str, Any]]) -> None:
+    broker = {**RESTLESS, "routing": "multipath" if ORDER in faults else "forwarding"}
+    more = {"broker": broker, "datagrams": {"delay": "1 ms"}, "drain": {"limit": "2 s"}, "faults": faults}
+    seen = tried({**CHAIN, **more})
+    assert seen.symptom is not None
+    assert seen.symptom.kind == "property: comes to rest"
+
+
+def test_who_is_away_for_good_is_waited_for_by_who_owes_it_something(monkeypatch: pytest.MonkeyPatch) -> None:
+    broker = {"routing": "forwarding", "reliability": "end_to_end"}
+    gone = {"at": "200 ms", "kill": "b1"}
+    scenario = {**CHAIN, "broker": broker, "datagrams": {"delay": "1 ms"}, "drain": {"limit": "9 s"}, "faults": [gone]}
+    assert tried(scenario).symptom is None
+    monkeypatch.setattr(FaultsInForce, "any_away", False)
+    found = tried(scenario).symptom
+    assert found is not None
+    assert found.kind == "property: comes to rest"
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,7 @@ class Retiring(SubscriptionForwarding):
 
 RETIRING = dataclasses.replace(FORWARDING, make=Retiring, orders=Retiring.orders, gives_up={"retire": ""})
 BOASTFUL = dataclasses.replace(BEST_EFFORT, name="boastful", guarantee=Promise("exactly_once"))
+MULTIPATH = {"broker": {"routing": "multipath"}, "datagrams": {"delay": "1 ms"}}
 TOLD = "tests.virtual.test_reconfiguration:Told"
 OWN = {"routing": "docs.examples.own_protocol:EVERY_LINK", "reliability": "docs.examples.own_protocol:FIRST_TIME_ONLY"}
 
@@ -446,17 +447,9 @@ def test_a_change_of_the_overlay_that_cannot_be_is_refused_when_the_scenario_is_
         ({"broker": {"reliability": TOLD}}, ({"swap": "bob", "with": "b1", "by": "b2"},), "swap bob with b1 by b2"),
         ({"broker": {"reliability": TOLD}}, ({"rest": "b1", "for": "1 s"},), "`for` with rest"),
         ({"broker": {"reliability": TOLD}}, ({"kill": "b1"}, {"rest": "b1"}), "rest b1, which is down then"),
-        ({"broker": {"routing": "multipath"}}, ({"disconnect": ["b0", "b1"]},), "disconnect b0-b1, which are both up"),
-        (
-            {"broker": {"routing": "multipath"}, "newcomers": ["n", "m"]},
-            ({"join": "n", "to": "b0"}, {"connect": ["n", "m"]}),
-            None,
-        ),
-        (
-            {"broker": {"routing": "multipath"}},
-            ({"kill": "b0"}, {"disconnect": ["b0", "b1"]}, {"join": "b0", "to": "b3"}),
-            None,
-        ),
+        (MULTIPATH, ({"disconnect": ["b0", "b1"]},), "disconnect b0-b1, which are both up"),
+        ({**MULTIPATH, "newcomers": ["n", "m"]}, ({"join": "n", "to": "b0"}, {"connect": ["n", "m"]}), None),
+        (MULTIPATH, ({"kill": "b0"}, {"disconnect": ["b0", "b1"]}, {"join": "b0", "to": "b3"}), None),
         ({"overlay": {"kind": "ring", "brokers": 4}, "broker": OWN}, ({"connect": ["b0", "b2"]},), None),
         ({"newcomers": ["b0"]}, (), "'b0'"),
         ({"newcomers": ["x", "x"]}, (), "'x'"),

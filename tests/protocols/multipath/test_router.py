@@ -3,6 +3,7 @@
 import functools
 import random
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,11 +20,13 @@ from murmuration.scenario.load import load_scenario
 from reliability.best_effort import BestEffort
 from reliability.broker import Broker
 from routing.forwarding import SubscriptionForwarding
+from routing.multipath.delegation import MULTIPATH_DELEGATION
 from routing.multipath.knowledge import Knowledge
 from routing.multipath.membership import JOIN_REFUSED
+from routing.multipath.parameters import MultipathParameters
 from routing.multipath.primary_network import Statement
 from routing.multipath.router import MULTIPATH, MultipathRouter
-from routing.protocol import NoParameters
+from routing.protocol import NoParameters, OverlayTraits, RoutingProtocol
 from tests.parameters import parameters_of
 from tests.protocols.multipath.network import CONSTANT, MS, Network, parameters, topics_by_broker
 from workloads.overlay import Overlay, Tree, balanced, random_tree
@@ -202,6 +205,17 @@ def test_publiy_bad_parameters_are_refused_when_the_scenario_is_read(given: str,
     loaded = load_scenario(Path("multipath"), ["overlay.degree=4", f"broker.parameters={{multipath: {given}}}"])
     with pytest.raises(InputError, match=rf"broker\.parameters\.multipath\.{words}"):
         build(loaded)
+
+
+@pytest.mark.parametrize("declared", [MULTIPATH, MULTIPATH_DELEGATION])
+def test_publiy_soft_links_are_refused_where_there_are_no_datagrams(
+    declared: RoutingProtocol[MultipathParameters],
+) -> None:
+    without = OverlayTraits("a tree", frozenset(), 3)
+    with pytest.raises(InputError, match="datagrams: found nothing; allowed: a delay"):
+        declared.check(MultipathParameters(), without)
+    declared.check(MultipathParameters(), replace(without, has_datagrams=True))
+    MULTIPATH.check(MultipathParameters(strategy="S0"), without)
 
 
 def test_publiy_parameters_as_a_scenario_writes_them() -> None:
