@@ -11,6 +11,7 @@ import itertools
 from collections import Counter
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
+from operator import or_
 from pathlib import Path
 from typing import Any
 
@@ -180,14 +181,17 @@ class ObservedRun(VirtualRun):
         self._in_force = FaultsInForce()
         self._looks_us: list[int] = []
         self._kept_at_first: Counter[Place] = Counter()
+        self._kept_soon: Counter[Place] | None = None
         self._entries = 0
-        self._waits_for_the_away = promise_of(deployment).excuses_by_connection
+        promise = promise_of(deployment)
+        self._waits_for_the_away = promise.excuses_by_connection or promise.recovers is not None
         self._known_facts: dict[VirtualNode, tuple[int, Set[Fact]]] = {}
         self._there = _neighbourhoods(deployment)
 
     def carry_out(self, step: int, fault: Fault) -> list[NodeName]:
         """See `VirtualRun`."""
         mended = self._in_force.names
+        self._note_what_is_kept_soon()
         came = super().carry_out(step, fault)
         self._in_force.step(fault, self._fault_injector.gone, came)
         self._reached.meetings.update((_coarsely(fault), other) for other in mended)
@@ -205,6 +209,8 @@ class ObservedRun(VirtualRun):
         """See `VirtualRun`."""
         super().after_entry()
         self._entries += 1
+        if self._reached.delivered_us and self._kept_soon is None:
+            self._note_what_is_kept_soon()
         if self._looks_us and self._looks_us[0] <= self.runtime.now_us:
             while self._looks_us and self._looks_us[0] <= self.runtime.now_us:
                 heapq.heappop(self._looks_us)
@@ -216,10 +222,17 @@ class ObservedRun(VirtualRun):
         """See `VirtualRun`."""
         super().enter(phase)
         if phase is Phase.PUBLISHING:
-            for node in self.runtime.nodes.values():
-                self._kept_at_first |= kept_by(node.machine)
+            self._kept_at_first = self._kept_now()
         if phase in (Phase.PUBLISHING, Phase.STOPPED):
             self._look()
+
+    def _kept_now(self) -> Counter[Place]:
+        """What some node keeps, at most, in each place."""
+        return functools.reduce(or_, (kept_by(node.machine) for node in self.runtime.nodes.values()))
+
+    def _note_what_is_kept_soon(self) -> None:
+        if self._kept_soon is None:
+            self._kept_soon = self._kept_now()
 
     def _look(self) -> None:
         phase = "mending" if self._changed_us else self._phase_now.name.lower()
@@ -270,7 +283,8 @@ class ObservedRun(VirtualRun):
 
     def _excused(self, asked: Property) -> bool:
         """Does something stay broken for which it need not hold? Who promises a delivery to all that are connected
-        waits for who is away; who promises less comes to rest without it."""
+        waits for who is away. So does a node that is back for an overlay that it could join, if all its peers are
+        silent (`routing.founding`). All others come to rest without it."""
         if asked.over_faults:
             return self._waits_for_the_away and self._in_force.any_away
         return self._in_force.any_left
@@ -286,6 +300,7 @@ class ObservedRun(VirtualRun):
             self.runtime.now_us,
             self._in_force.names,
             self._kept_at_first,
+            self._kept_soon or {},
         )
 
     def _settled(self, until_us: int) -> None:

@@ -12,6 +12,7 @@ ago, and the cancellation may come last.
 
 from collections import deque
 from collections.abc import Iterable, Mapping
+from typing import ClassVar
 
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.matching import MatchingIndex
@@ -26,6 +27,8 @@ CONCURRENT_US = 2_000_000
 
 class FilterTable:
     """The entries; each knows since when it is there, in microseconds."""
+
+    remembers: ClassVar = ("_lately", "_order")  # until the next operation that comes later than that
 
     def __init__(self) -> None:
         self._ranges: dict[IdentifierRange, dict[Filter, int]] = {}

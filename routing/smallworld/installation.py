@@ -11,6 +11,7 @@ Where many filters meet, all events of their ranges are asked for, and each node
 import functools
 import sys
 from collections.abc import Callable
+from typing import ClassVar
 
 from murmur_pubsub.machine import Effect, NodeName, Send
 from routing.smallworld.content_table import ContentTable, Entry
@@ -34,6 +35,8 @@ EXPIRES_ROUNDS = 3
 class Installation:
     """What is installed at this node (`table`) and what this node installs at its next hops (`uplinks`).
     `own_regions()`: what the node's own subscribers want."""
+
+    remembers: ClassVar = ("_cut", "_last_round", "_parts", "_wanted")  # made anew of what is wanted now
 
     def __init__(
         self,

@@ -52,6 +52,15 @@ def test_a_protocol_that_keeps_every_event_is_found_unless_it_says_so(protocol: 
         assert "entries in Hoarding.passed long after the last fault" in symptom.words
 
 
+def test_what_is_made_of_subscriptions_to_pass_the_first_event_on_is_no_memory_that_grows() -> None:
+    """Hunt of multipath/epidemic/varied, seed 59: 48 filters, of which a broker had no table before."""
+    workload = {"kind": "zipf", "clients": 7, "publishers": 1, "publications": 1, "subscribers_per_actor": 12}
+    parameters = {"multipath": {"covering": True}}
+    broker = {"routing": "multipath", "reliability": "best_effort", "parameters": parameters}
+    keys = {"overlay": {"kind": "chain", "brokers": 2}, "workload": workload, "broker": broker}
+    assert tried({"runtime": "virtual", "datagrams": {"delay": "1 ms"}, **keys}).symptom is None
+
+
 def test_the_copy_of_a_log_on_the_disk_is_no_memory_that_grows() -> None:
     """Schedule multipath/end_to_end/backups 2900699: 88 events before the first checkpoint."""
     disk = TwinDisk("b0")
