@@ -282,6 +282,8 @@ NO_SCHEDULE = {
     "On Ray, what a broker sent as it started": "registered protocols say again what they have said first",
     "An actor that died by itself": "it takes an actor of Ray",
     "A broker with a pubend that restarted": "who is reminded says what it has, too",
+    "A broker of a redundant pubend asked to serve alone": "what is missing then, a second fault excuses",
+    "A broker that had lost its disk would have": "no word is on its way for longer than a broker is away",
     "Where 5 % of all datagrams were lost": "the few brokers of a schedule lose too few heartbeats",
     "Where clients went on changing what they want": "no schedule goes on for half a minute",
 }

@@ -16,8 +16,10 @@ acts by it.
 - One that learns of a later epoch in which it does not serve ceases at once. What it had logged and not stored by both
   is not accepted; its log is replaced by that of the other.
 - One that serves asks the witness now and then. If that has lost its disk, it is told how it stands: see there.
-- One whose disk was lost knows no standing. It asks the witness; it serves, with an empty log, only if the last word
-  is that it was alone, or if the other one of the pair has lost its disk too. Else it waits for the other one's log.
+- Claims come to the witness with a ticket of its own (see there). A broker gets one by claiming, and claims again.
+- One whose disk was lost knows no standing. It asks the witness, and believes its answer alone. It serves, with an
+  empty log, only if the last word is that it was alone, or if the other one of the pair has lost its disk too. Else it
+  waits for the other one's log.
 
 Why nothing that was accepted is lost. What was accepted in a pair is in both logs, and what was accepted alone is in
 the log of the only one that may make the next claim. The other one's log is the same before they are a pair again. So
@@ -102,6 +104,10 @@ class Candidate:
         """The last epoch that this incarnation has claimed to serve alone."""
         self._pairing = False
         """Has it asked that the two be a pair, and not heard what became of that?"""
+        self._ticket = -1
+        """The last of the witness."""
+        self._waits_for_ticket = False
+        """Was something claimed since the last beat, and not again with the witness's answer to that?"""
         self._shipping: Shipping | None = None
         self._streams = incarnation << _STREAM_BITS
         self._asked_us = 0
@@ -166,9 +172,8 @@ class Candidate:
         if standing is None:
             self._claim(0, paired=False)
         elif standing.host != self._name:
-            if now_us - self._heard_us >= 2 * self._silence_us:
-                takes_over = standing.paired and self._disk.note.whole
-                self._claim(standing.epoch + 1 if takes_over else 0, paired=False)
+            if now_us - self._heard_us >= 2 * self._silence_us and not self._claim_what_is_due(now_us):
+                self._claim(0, paired=False)
         elif self._disk.note.whole:
             self._beat_as_host(standing, now_us)
         else:
@@ -180,7 +185,7 @@ class Candidate:
             return
         if type(message) is Stands:
             if message.host in (self._name, self._other) and message.epoch < MOST:
-                self._learn(Standing(message.epoch, message.host, message.paired))
+                self._on_stands(message, now_us)
         elif type(message) is Beat:
             if message.epoch < MOST:
                 self._on_beat(message, now_us)
@@ -215,9 +220,36 @@ class Candidate:
 
     # ---------------------------------------------------------------------------------------------------- the standing
     def _claim(self, epoch: int, paired: bool) -> None:
-        self._tell(Claim(self._witness, self._name, self._pubend, epoch, self._name, paired))
+        about = (self._pubend, epoch, self._name, paired, self._incarnation, self._ticket)
+        self._tell(Claim(self._witness, self._name, *about))
         if epoch and not paired:
             self._claimed = epoch
+
+    def _claim_what_is_due(self, now_us: int) -> bool:
+        """Claim the change that is due, if one is."""
+        standing, silent_us = self.standing, now_us - self._heard_us
+        if standing is None or not self._disk.note.whole:
+            return False
+        if standing.host != self._name:
+            is_due = standing.paired and silent_us >= 2 * self._silence_us
+        elif standing.paired:
+            is_due = silent_us >= self._silence_us
+        else:
+            is_due = self._pairing or not self.serves
+        if is_due:
+            self._claim(standing.epoch + 1, self._pairing)
+            self._waits_for_ticket = True
+        return is_due
+
+    def _on_stands(self, message: Stands, now_us: int) -> None:
+        if self._disk.note.standing is None and message.incarnation != self._incarnation:
+            return  # that may be older than what was lost with the disk
+        self._learn(Standing(message.epoch, message.host, message.paired))
+        if message.ticket > self._ticket:
+            self._ticket = message.ticket
+            if self._waits_for_ticket and self.standing is not None and self.standing.epoch == message.epoch:
+                self._claim_what_is_due(now_us)
+                self._waits_for_ticket = False
 
     def _learn(self, standing: Standing) -> None:
         """It stands so; that is written down before anything is done by it, but for ceasing."""
@@ -230,9 +262,9 @@ class Candidate:
             self._intake = None
             self._disk.forget_coming()
         note, whole = self._disk.note, self._disk.note.whole
-        if note.standing is None:
-            # Nothing is on this disk. Either nothing was before, or it was lost; then one that was alone begins anew,
-            # and one that has a log elsewhere waits for it.
+        if not whole:
+            # No log is on this disk. Either none was before, or it was lost; then one that was alone begins anew, and
+            # one that has a log elsewhere waits for it.
             whole = standing.host == self._name and not standing.paired
         self.effects.append(self._disk.write(note._replace(standing=standing, whole=whole)))
 
@@ -279,12 +311,7 @@ class Candidate:
 
     # --------------------------------------------------------------------------------------------------------- as host
     def _beat_as_host(self, standing: Standing, now_us: int) -> None:
-        is_silent = now_us - self._heard_us >= self._silence_us
-        if self._pairing:
-            self._claim(standing.epoch + 1, paired=True)
-        elif is_silent if standing.paired else not self.serves:
-            self._claim(standing.epoch + 1, paired=False)
-        elif is_silent and not standing.paired:
+        if not self._claim_what_is_due(now_us) and now_us - self._heard_us >= self._silence_us:
             self._shipping = None
         if now_us - self._asked_us >= self._silence_us:
             self._asked_us = now_us
@@ -320,7 +347,7 @@ class Candidate:
             self._serve()
         if not standing.paired and not self._pairing and shipping.in_step:
             self._pairing = True
-            self._claim(standing.epoch + 1, paired=True)
+            self._claim_what_is_due(now_us)
         self._count()
 
     def _on_unknown(self, message: Unknown) -> None:
@@ -329,7 +356,9 @@ class Candidate:
         if standing is None or standing.epoch < self._seen:
             return
         if standing.host != self._name:
-            self._tell(Stands(self._other, self._pubend, *standing))  # that may be the last that the witness has said
+            self._tell(
+                Stands(self._other, self._pubend, *standing, -1, -1)
+            )  # that may be the last that the witness has said
             return
         agreed = (standing.epoch, message.incarnation) == self._renewing
         if self.serves and (agreed or not (standing.paired or self._pairing)):
@@ -363,7 +392,7 @@ class Candidate:
     def _on_beat(self, message: Beat, now_us: int) -> None:
         if message.epoch < self._seen:
             if self.standing is not None and self.standing.epoch > message.epoch:
-                self._tell(Stands(self._other, self._pubend, *self.standing))
+                self._tell(Stands(self._other, self._pubend, *self.standing, -1, -1))
             return
         if self._disk.note.standing is None or message.epoch == self._seen == self._serving_epoch:
             return  # the witness has to say first how it stands; or it is nothing that the other one could say

@@ -36,7 +36,7 @@ class Redundancy:
                 about = (numbers[end.host], self._incarnation, parameters.silence * 1_000)
                 self.candidate = Candidate(name, other, end.witness, *about, self.disk)
         witnessed = {numbers[end.host]: end for end in parameters.redundant if end.witness == name}
-        self.witness = Witness(witnessed, self.disk, self._incarnation)
+        self.witness = Witness(witnessed, self.disk, self._incarnation, self._silence_us)
 
     @property
     def serves(self) -> bool:
@@ -62,7 +62,7 @@ class Redundancy:
     def take(self, input: Input, now_us: int) -> None:
         """A message of those that are about this, or something is on the disk."""
         if type(input) is Received and type(input.message) is Claim:
-            self._effects += self.witness.claim(input.message)
+            self._effects += self.witness.claim(input.message, now_us)
         elif type(input) is Received and type(input.message) is Install:
             self._effects += self.witness.install(input.message)
         elif type(input) is Received and self.candidate is not None:
@@ -73,7 +73,7 @@ class Redundancy:
             if safe is None:
                 return
             if safe.note is not None:
-                self._effects += self.witness.safe(safe.note)
+                self._effects += self.witness.safe(safe.note, now_us)
             if self.candidate is not None:
                 self.candidate.safe(safe, input.token, now_us)
             elif safe.note is None:

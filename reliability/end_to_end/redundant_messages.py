@@ -10,7 +10,8 @@ from murmur_pubsub.message import message
 @message(186, datagram=True)
 class Claim(NamedTuple):
     """One of the two brokers to the witness: from the epoch `epoch` on `host` serves, in a pair or alone. An epoch of
-    0 claims nothing, and asks how it stands."""
+    0 claims nothing, and asks how it stands. `incarnation`: that of the broker that says so; `ticket`: the latest that
+    it has from the witness (-1: none)."""
 
     to: str
     origin: str
@@ -18,17 +19,22 @@ class Claim(NamedTuple):
     epoch: int
     host: str
     paired: bool
+    incarnation: int
+    ticket: int
 
 
 @message(187, datagram=True)
 class Stands(NamedTuple):
-    """How it stands, from the witness, or from one of the two to the other that is behind."""
+    """How it stands, from the witness, or from one of the two to the other that is behind. Of the witness's words
+    `incarnation` is that which they answer (-1: none), and `ticket` is its time in microseconds (of others: -1)."""
 
     to: str
     pubend: int
     epoch: int
     host: str
     paired: bool
+    incarnation: int
+    ticket: int
 
 
 @message(188, datagram=True)

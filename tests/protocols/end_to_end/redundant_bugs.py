@@ -66,23 +66,28 @@ class TakesOverBehind(Redundant):
     """The backup of one that serves alone may take over too."""
 
     def plant(self, candidate: Any) -> None:
-        claim = candidate._claim
+        claim_what_is_due = candidate._claim_what_is_due
 
-        def take(epoch: int, paired: bool) -> None:
+        def take(now_us: int) -> bool:
             standing = candidate.standing
-            claim(standing.epoch + 1 if not epoch and standing is not None else epoch, paired)
+            if standing is None or standing.host == candidate._name:
+                return bool(claim_what_is_due(now_us))
+            candidate._claim(standing.epoch + 1, False)
+            candidate._waits_for_ticket = True
+            return True
 
-        candidate._claim = take
+        candidate._claim_what_is_due = take
 
     def plant_witness(self, witness: Any) -> None:
         claim = witness.claim
 
-        def grant(message: Claim) -> list[Effect]:
+        def grant(message: Claim, now_us: int) -> list[Effect]:
             known = witness._disk.note.registers.get(message.pubend)
-            if known is not None and message.epoch == known.epoch + 1 and not message.paired:
+            is_young = now_us <= message.ticket + witness._patience_us
+            if known is not None and message.epoch == known.epoch + 1 and not message.paired and is_young:
                 registers = {**witness._disk.note.registers, message.pubend: known._replace(paired=True)}
                 witness._disk.note = witness._disk.note._replace(registers=registers)
-            granted: list[Effect] = claim(message)
+            granted: list[Effect] = claim(message, now_us)
             return granted
 
         witness.claim = grant

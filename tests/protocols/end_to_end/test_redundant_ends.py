@@ -30,7 +30,7 @@ from murmur_virtual.storage import VirtualStorage
 from reliability.end_to_end.candidate import GIVES_UP
 from reliability.end_to_end.parameters import EndToEndParameters, entrances
 from reliability.end_to_end.redundancy import Redundancy
-from reliability.end_to_end.redundant_messages import Claim, Install, Unknown
+from reliability.end_to_end.redundant_messages import Claim, Install, Stands, Unknown
 from reliability.end_to_end.shipping import Intake, Shipping
 from reliability.end_to_end.twin_disk import Standing, TwinDisk
 from reliability.end_to_end.whereabouts import Whereabouts
@@ -38,6 +38,7 @@ from reliability.end_to_end.witness import Witness
 from tests.conformance.test_senseless_messages import overlay_of, senseless
 
 END = RedundantEnd("b0", "b1", "b2", 2_000_000, 100)
+PATIENCE_US = 1_000_000
 
 
 # ------------------------------------------------------------------------------------------------------- the witness
@@ -46,7 +47,8 @@ class AWitness:
 
     def __init__(self, incarnation: int = 0) -> None:
         self.disk = TwinDisk("b2")
-        self.witness = Witness({0: END}, self.disk, incarnation)
+        self.witness = Witness({0: END}, self.disk, incarnation, PATIENCE_US)
+        self.now_us = 0
         self.on_way = [each for each in self.witness.start() if type(each) is Persist]
 
     def sync(self) -> list[tuple[str, Standing]]:
@@ -55,12 +57,15 @@ class AWitness:
         while self.on_way:
             safe, _ = self.disk.stored(self.on_way.pop(0).token)
             if safe is not None and safe.note is not None:
-                told += self.witness.safe(safe.note)
+                told += self.witness.safe(safe.note, self.now_us)
         return heard(told)
 
-    def claim(self, epoch: int, host: str, paired: bool = False) -> list[tuple[str, Standing]]:
-        """A claim comes; whom is told at once, and what."""
-        effects = self.witness.claim(Claim("b2", host, 0, epoch, host, paired))
+    def claim(
+        self, epoch: int, host: str, paired: bool = False, ticket: int | None = None
+    ) -> list[tuple[str, Standing]]:
+        """A claim comes, with a ticket of now or that one; whom is told at once, and what."""
+        about = (0, epoch, host, paired, 0, self.now_us if ticket is None else ticket)
+        effects = self.witness.claim(Claim("b2", host, *about), self.now_us)
         self.on_way += [each for each in effects if type(each) is Persist]
         return heard(effects)
 
@@ -96,6 +101,17 @@ def test_while_one_serves_alone_only_that_one_may_claim_and_only_the_next_epoch(
     assert witness.on_way == []
 
 
+def test_a_claim_that_waited_for_long_is_not_granted_and_its_answer_is_a_ticket() -> None:
+    witness = AWitness()
+    witness.sync()
+    witness.now_us = 8_000_000
+    for old in (-1, 0, witness.now_us - PATIENCE_US - 1, witness.now_us + 1):
+        effects = witness.witness.claim(Claim("b2", "b0", 0, 1, "b0", False, 3, old), witness.now_us)
+        assert effects == [Send("b0", Stands("b0", 0, 0, "b0", False, 3, witness.now_us))]
+    assert witness.claim(1, "b0", ticket=witness.now_us - PATIENCE_US) == []
+    assert witness.sync()[0] == ("b0", Standing(1, "b0", False))
+
+
 def test_who_is_neither_of_the_two_may_claim_nothing() -> None:
     witness = AWitness()
     witness.sync()
@@ -106,8 +122,8 @@ def test_who_is_neither_of_the_two_may_claim_nothing() -> None:
 def test_a_witness_that_has_lost_its_disk_grants_nothing_before_it_is_told_how_it_stands() -> None:
     witness = AWitness(incarnation=3)
     assert not witness.witness.knows_all
-    for asked in (Claim("b2", "b0", 0, 1, "b0", False), Claim("b2", "b1", 0, 0, "b1", False)):
-        assert witness.witness.claim(asked) == [Send(asked.origin, Unknown(asked.origin, 0, 3))]
+    for asked in (Claim("b2", "b0", 0, 1, "b0", False, 0, 0), Claim("b2", "b1", 0, 0, "b1", False, 0, 0)):
+        assert witness.witness.claim(asked, 0) == [Send(asked.origin, Unknown(asked.origin, 0, 3))]
     assert witness.on_way == []
     for wrong in (
         Install("b2", "b0", 0, 2, 8, True),
@@ -210,7 +226,7 @@ def test_the_disk_of_a_witness_does_not_grow_with_claims() -> None:
     witness, storage = Redundancy(NodeContext("b2", 1), parameters, ["b0"]), VirtualStorage()
     witness.start([], 0)
     for epoch in range(1, 100):
-        witness.take(Received("b0", Claim("b2", "b0", 0, epoch, "b0", False)), 0)
+        witness.take(Received("b0", Claim("b2", "b0", 0, epoch, "b0", False, 0, 0)), 0)
         waiting = witness.carried_out([])
         while waiting:
             effect = waiting.pop(0)

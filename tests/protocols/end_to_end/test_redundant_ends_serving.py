@@ -27,6 +27,8 @@ class ACandidate:
         self.now_us = now_us
         self.machine.start(now_us)
         self.said: list[Any] = []
+        """Claims and words about who serves without their incarnations and tickets."""
+        self.tickets: list[int] = []
         self.rows: list[int] = []
         self._on_way: list[Persist] = []
         self._gather()
@@ -34,13 +36,19 @@ class ACandidate:
     def _gather(self) -> None:
         for effect in self.machine.effects:
             if type(effect) is Send:
-                self.said.append(effect.message)
+                self.said.append(self._noted(effect.message))
             elif type(effect) is Persist:
                 self._on_way.append(effect)
             elif type(effect) is Record:
                 assert effect.topic == SERVES
                 self.rows.append(effect.value)
         self.machine.effects = []
+
+    def _noted(self, message: Any) -> Any:
+        if type(message) in (Claim, Stands):
+            self.tickets.append(message.ticket)
+            return message._replace(incarnation=0, ticket=-1)
+        return message
 
     def hear(self, message: Any, sync: bool = True) -> list[Any]:
         """The message comes; what is said then."""
@@ -83,12 +91,12 @@ class ACandidate:
         return [*self.said]
 
 
-def stands(to: str, epoch: int, host: str, paired: bool = False) -> Stands:
-    return Stands(to, 0, epoch, host, paired)
+def stands(to: str, epoch: int, host: str, paired: bool = False, incarnation: int = 0, ticket: int = -1) -> Stands:
+    return Stands(to, 0, epoch, host, paired, incarnation, ticket)
 
 
 def claim(by: str, epoch: int, paired: bool = False) -> Claim:
-    return Claim("b2", by, 0, epoch, by, paired)
+    return Claim("b2", by, 0, epoch, by, paired, 0, -1)
 
 
 def alone() -> ACandidate:
@@ -270,22 +278,52 @@ def test_a_backup_that_dies_while_its_log_is_coming_anew_has_the_one_before() ->
 def test_one_that_has_lost_its_disk_waits_for_the_log_of_the_other(name: str) -> None:
     wiped = ACandidate(name, incarnation=1)
     assert wiped.said == [claim(name, 0)]
-    wiped.hear(stands(name, 4, "b0", True))
+    wiped.hear(stands(name, 4, "b0", True, incarnation=1))
     assert wiped.turns() == []
     assert claim(name, 5) not in wiped.beat(5 * SECOND_US), "it has nothing to serve by"
 
 
 def test_one_that_served_alone_and_has_lost_its_disk_begins_anew() -> None:
     wiped = ACandidate(incarnation=1)
-    assert claim("b0", 5) in wiped.hear(stands("b0", 4, "b0"))
+    assert claim("b0", 5) in wiped.hear(stands("b0", 4, "b0", incarnation=1))
     wiped.hear(stands("b0", 5, "b0"))
     assert wiped.turns() == [Begins()]
 
 
+def test_one_that_has_lost_its_disk_believes_no_answer_to_an_earlier_incarnation() -> None:
+    """By an older word it would serve alone, with an empty log, in a pair of which the other one has all."""
+    wiped = ACandidate(incarnation=1)
+    for asked in (-1, 0):
+        assert wiped.hear(stands("b0", 1, "b0", incarnation=asked)) == []
+    wiped.hear(stands("b0", 2, "b0", True, incarnation=1))
+    assert not wiped.disk.note.whole
+
+
+def test_one_that_has_lost_its_disk_begins_anew_if_the_word_that_it_was_alone_comes_second() -> None:
+    wiped = ACandidate(incarnation=1)
+    wiped.hear(stands("b0", 2, "b0", True, incarnation=1))
+    assert claim("b0", 4) in wiped.hear(stands("b0", 3, "b0"))
+    wiped.hear(stands("b0", 4, "b0"))
+    assert wiped.turns() == [Begins()]
+
+
+def test_who_still_wants_what_was_claimed_claims_it_again_with_the_next_ticket_and_once_a_beat() -> None:
+    other = backup(7)
+    assert claim("b1", 3) in other.beat(2 * SECOND_US)
+    assert other.tickets[-1] == -1
+    for ticket in (70, 71):
+        word = stands("b1", 2, "b0", True, ticket=ticket)
+        assert other.hear(word) == ([claim("b1", 3)] if ticket == 70 else [])
+    assert other.tickets[-1] == 70
+    other.beat(SECOND_US)
+    other.hear(Beat("b1", "b0", 0, 2, True, 1, 2))
+    assert other.hear(stands("b1", 2, "b0", True, ticket=72)) == [], "the other one is there again"
+
+
 def test_a_pair_of_which_both_have_lost_their_disks_begins_anew() -> None:
     host, other = ACandidate("b0", incarnation=1), ACandidate("b1", incarnation=1)
-    host.hear(stands("b0", 4, "b0", True))
-    other.hear(stands("b1", 4, "b0", True))
+    host.hear(stands("b0", 4, "b0", True, incarnation=1))
+    other.hear(stands("b1", 4, "b0", True, incarnation=1))
     assert host.beat(SECOND_US // 10) == [Lacks("b1", 0, 4, 1)]
     assert other.hear(Lacks("b1", 0, 4, 1)) == [Lacks("b0", 0, 4, 1)]
     assert backup(7).hear(Lacks("b1", 0, 2, 1)) == [], "one that has a log says nothing"
@@ -300,7 +338,7 @@ def test_one_that_has_lost_its_disk_believes_no_beat_before_the_witness_has_spok
     """The other one may have been away since an earlier epoch."""
     wiped = ACandidate("b1", incarnation=1)
     assert wiped.hear(Beat("b1", "b0", 0, 2, True, 5, 1)) == []
-    wiped.hear(stands("b1", 7, "b1"))
+    wiped.hear(stands("b1", 7, "b1", incarnation=1))
     assert wiped.hear(Beat("b1", "b0", 0, 2, True, 5, 1)) == [stands("b0", 7, "b1")]
 
 

@@ -118,6 +118,33 @@ def test_the_witness_is_lost_and_the_service_goes_on() -> None:
         all_of(cluster, 30)
 
 
+@pytest.mark.parametrize("disk_lost", [False, True])
+def test_a_claim_that_waited_for_the_witness_is_granted_to_nobody_who_is_gone(disk_lost: bool) -> None:
+    """Hunt of irbr/end_to_end/backups, seed 59: the host asked to serve alone while the backup was held up, was in a
+    pair with it again, and died. Then the witness went on: the two waited for each other for ever."""
+    with a_cluster() as cluster:
+        both_subscribe(cluster)
+        publish(cluster, 0, 10)
+        cluster.faults.stall("b2")
+        cluster.faults.stall("b1")
+        cluster.advance("600 ms")
+        cluster.faults.resume("b1")
+        publish(cluster, 10, 40)
+        for client, broker in (("bob", "b4"), ("carol", "b3")):
+            cluster.faults.disconnect(client, broker)
+        publish(cluster, 50, 10)
+        cluster.advance("1 s")
+        cluster.faults.kill("b0", disk_lost=disk_lost)
+        cluster.advance("1 s")
+        cluster.faults.resume("b2")
+        cluster.advance(TAKE_OVER)
+        for client, broker in (("bob", "b4"), ("carol", "b3")):
+            cluster.faults.connect(client, broker)
+        go(cluster, "alice", "b0", "b1")
+        publish(cluster, 60, 10)
+        all_of(cluster, 70)
+
+
 def test_a_witness_that_is_back_without_its_disk_is_told_how_it_stands() -> None:
     with a_cluster() as cluster:
         both_subscribe(cluster)

@@ -234,7 +234,7 @@ def test_publishers_go_on_when_what_a_full_log_keeps_is_wanted_no_more(routing: 
 def test_without_datagrams_the_ends_cannot_talk_and_the_pair_is_refused() -> None:
     scenario = {
         "overlay": CHAIN, "workload": {"kind": "by_hand"},
-        "broker": {"routing": "multipath", "reliability": "end_to_end"},
+        "broker": {"routing": "forwarding", "reliability": "end_to_end"},
     }  # fmt: skip
     with pytest.raises(InputError, match="datagrams") as found:
         build(check_scenario(scenario, "a scenario"))
