@@ -1,8 +1,12 @@
 """What a router has met lately: for a routing whose tree changes under traffic, so that an event may come by twice."""
 
+from typing import ClassVar
+
 
 class RecentlySeen:
     """Keys, remembered until `forget` has been called twice."""
+
+    remembers: ClassVar = ("_before", "_now")
 
     def __init__(self) -> None:
         self._before: dict[tuple[int, ...], None] = {}

@@ -39,13 +39,16 @@ _IN_VAIN_US = 30_000_000
 _AT_ONCE = (FaultKind.ORDER, *COMMANDS)
 """Steps that last no longer than what follows from them."""
 _MILD = (FaultKind.SLOW, FaultKind.CHANGE_LINK)
+_LOSSY = "lossy link"
+_PATIENCE_US = 200_000_000
+"""Where a link goes on losing half of its messages, what is asked for ever more seldom takes minutes now and then."""
 _NEVER_US = 1 << 62
 _CALM = "calm"
 
 
 COARSE = {
     "kill": "kill", "stall": "stall", "slow": "slow", "cut": "cut", "partition": "partition", "rewire": "disconnect",
-    "loss": "lossy link", "storm": "lossy link", "duplication": "unruly link", "reordering": "unruly link",
+    "loss": _LOSSY, "storm": _LOSSY, "duplication": "unruly link", "reordering": "unruly link",
     "delay": "slow link", "bandwidth": "slow link",
 }  # fmt: skip
 """What coverage calls each kind of drawn faults; orders go by their verbs."""
@@ -96,7 +99,7 @@ def _coarsely(fault: Fault) -> str:
     if fault.kind is not FaultKind.CHANGE_LINK or fault.link is None:
         return what_it_does(fault)
     if fault.link.loss:
-        return "lossy link"
+        return _LOSSY
     return "unruly link" if fault.link.duplication or fault.link.reordering else "slow link"
 
 
@@ -145,6 +148,11 @@ class FaultsInForce:
         return any(kind not in _MILD for kind, _ in self._faults)
 
     @property
+    def any_lossy(self) -> bool:
+        """Does a link lose messages?"""
+        return _LOSSY in self._faults.values()
+
+    @property
     def names(self) -> list[str]:
         """What they do, each once, in order."""
         return sorted({*self._faults.values(), *(what for what, _ in self._after)})
@@ -176,6 +184,9 @@ class ObservedRun(VirtualRun):
         self._reached = reached
         self._properties = (*ALWAYS_ASKED, *properties)
         self._steps_left = len(deployment.faults)
+        self._last_step_us = 0
+        self._drains_from_us = 0
+        self._limit_us = _NEVER_US
         self._due_us: dict[str, int] = {}
         self._settled_properties: set[str] = set()
         self._in_force = FaultsInForce()
@@ -196,6 +207,7 @@ class ObservedRun(VirtualRun):
         self._in_force.step(fault, self._fault_injector.gone, came)
         self._reached.meetings.update((_coarsely(fault), other) for other in mended)
         self._steps_left -= 1
+        self._last_step_us = self.runtime.now_us
         for after_us in _LOOKS_US:
             heapq.heappush(self._looks_us, self.runtime.now_us + after_us)
         if not self._steps_left:
@@ -233,6 +245,12 @@ class ObservedRun(VirtualRun):
     def _note_what_is_kept_soon(self) -> None:
         if self._kept_soon is None:
             self._kept_soon = self._kept_now()
+
+    def drain(self) -> None:
+        """See `VirtualRun`."""
+        self._drains_from_us = self.runtime.now_us
+        self._limit_us = self.runtime.now_us + self._deployment.drain_limit_us
+        super().drain()
 
     def _look(self) -> None:
         phase = "mending" if self._changed_us else self._phase_now.name.lower()
@@ -286,6 +304,9 @@ class ObservedRun(VirtualRun):
         waits for who is away. So does a node that is back for an overlay that it could join, if all its peers are
         silent (`routing.founding`). All others come to rest without it."""
         if asked.over_faults:
+            was_cut_short = self._limit_us <= self.runtime.now_us < self._last_step_us + _PATIENCE_US
+            if self._in_force.any_lossy and was_cut_short:
+                return True
             return self._waits_for_the_away and self._in_force.any_away
         return self._in_force.any_left
 
@@ -320,12 +341,6 @@ def _neighbourhoods(deployment: Deployment) -> dict[NodeName, frozenset[NodeName
 class ImpatientRun(ObservedRun):
     """The same, but a run in which something stays broken does not wait in vain: it ends when for long no event was
     delivered. What protocols still try then, they would try until the limit of the run: as much again and again."""
-
-    def drain(self) -> None:
-        """See `VirtualRun`."""
-        self._drains_from_us = self.runtime.now_us
-        self._limit_us = self.runtime.now_us + self._deployment.drain_limit_us
-        super().drain()
 
     @property
     def waits_in_vain(self) -> bool:

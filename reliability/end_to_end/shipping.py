@@ -101,7 +101,8 @@ class Intake:
         self._ahead: dict[int, Item] = {}
         self._open: deque[tuple[int, int | None]] = deque()
         """Items that were taken and are not done with, and the place on the disk that each waits for."""
-        self._safe: set[int | None] = {None}
+        self._waited_for: set[int] = set()
+        """The places in it that are not safe. Other records of the broker are on the same disk."""
 
     def put(self, item: Item) -> list[Item]:
         """An item has come; those that are taken now, in order."""
@@ -116,15 +117,15 @@ class Intake:
     def waits_for(self, number: int, place: int | None) -> None:
         """The item is done with when the record at that place is safe (None: when those before it are)."""
         self._open.append((number, place))
+        if place is not None:
+            self._waited_for.add(place)
         self._go_on()
 
     def safe(self, place: int) -> None:
         """The record at that place of the disk is safe."""
-        self._safe.add(place)
+        self._waited_for.discard(place)
         self._go_on()
 
     def _go_on(self) -> None:
-        while self._open and self._open[0][1] in self._safe:
-            self.has, place = self._open.popleft()
-            if place is not None:
-                self._safe.discard(place)
+        while self._open and self._open[0][1] not in self._waited_for:
+            self.has, _ = self._open.popleft()

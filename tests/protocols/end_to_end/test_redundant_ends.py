@@ -27,11 +27,12 @@ from murmur_pubsub.machine import (
 )
 from murmur_pubsub.promise import RedundantEnd
 from murmur_virtual.storage import VirtualStorage
+from murmuration.hunt.memory import kept_by
 from reliability.end_to_end.candidate import GIVES_UP
 from reliability.end_to_end.parameters import EndToEndParameters, entrances
 from reliability.end_to_end.redundancy import Redundancy
 from reliability.end_to_end.redundant_messages import Claim, Install, Stands, Unknown
-from reliability.end_to_end.shipping import Intake, Shipping
+from reliability.end_to_end.shipping import Intake, Item, Shipping
 from reliability.end_to_end.twin_disk import Standing, TwinDisk
 from reliability.end_to_end.whereabouts import Whereabouts
 from reliability.end_to_end.witness import Witness
@@ -288,6 +289,17 @@ def test_a_stream_comes_whole_and_in_order_whatever_is_lost_doubled_or_overtaken
                 on_way += shipping.to_repeat()
         assert shipping.in_step, f"seed {seed}"
         assert taken == [0, *(token for token, _ in begun), *range(400, 450)]
+
+
+def test_other_records_of_the_broker_that_are_safe_are_not_remembered() -> None:
+    """Hunt of vinifera/end_to_end/crossed, seed 60: a backup that is a witness, too, kept the places of its notes."""
+    intake = Intake(1, 1)
+    intake.put(Item(0, 5, b"5"))
+    intake.waits_for(0, 3)
+    for place in range(60):
+        assert intake.has == (-1 if place < 4 else 0)
+        intake.safe(place)
+    assert not kept_by(intake)
 
 
 def test_nothing_counts_as_on_both_disks_before_the_log_is_whole_on_the_other_one() -> None:
