@@ -82,9 +82,13 @@ def publishing_for_long(
     if space.scenario is not None:
         return dict(scenario), space.latest_ms
     publications = rng.randint(PUBLICATIONS_MAX * 2 // 3, PUBLICATIONS_MAX)
-    workload = {**scenario["workload"], "publications": publications}
-    if space.resubscriptions_max and rng.random() < _CHANGING:
-        workload["resubscriptions"] = rng.randint(space.resubscriptions_max, 2 * space.resubscriptions_max)
+    workload = dict(scenario["workload"])
+    if workload["kind"] == "social":
+        workload["posts"] = publications
+    else:
+        workload["publications"] = publications
+        if space.resubscriptions_max and rng.random() < _CHANGING:
+            workload["resubscriptions"] = rng.randint(space.resubscriptions_max, 2 * space.resubscriptions_max)
     return {**scenario, "workload": workload}, 1_000 * publications // space.rate_per_s
 
 

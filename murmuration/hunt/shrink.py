@@ -20,6 +20,11 @@ from murmuration.hunt.varying import less_varied
 
 _COMMON = ("kill", "cut", "stall", "partition", "rewire", "loss", "storm", "slow", "delay", "outage", "rolling")
 """Kinds of faults of which an earlier one may stand for a later one."""
+_COUNTS = {
+    "publications": 1, "posts": 1, "clients": 1, "clients_per_broker": 1, "users": 4, "mean_degree": 2,
+    "resubscriptions": 0, "subscribers_per_actor": 1,
+}  # fmt: skip
+"""What a workload may have fewer of, and how few at least."""
 _FIRST_TRIED = 4
 HARM = ("loss", "duplication", "reordering")
 """What the links of a scenario may do to messages."""
@@ -140,7 +145,7 @@ def _smaller(schedule: Schedule, space: ScheduleSpace) -> Iterator[Schedule]:
     for number in range(len(faults)):
         yield Schedule(schedule.scenario, (*faults[:number], *faults[number + 1 :]))
     usual = less_varied(schedule.scenario) if space.varied else ()
-    for scenario in itertools.chain(usual, _smaller_scenarios(schedule.scenario)):
+    for scenario in itertools.chain(usual, smaller_scenarios(schedule.scenario)):
         yield Schedule(scenario, faults)
     for number, fault in enumerate(faults):
         for simpler in _simpler(fault):
@@ -159,7 +164,8 @@ def _fitted(schedule: Schedule, space: ScheduleSpace) -> tuple[DrawnFault, ...]:
     return tuple(kept)
 
 
-def _smaller_scenarios(scenario: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def smaller_scenarios(scenario: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The scenario with less of something, for each that it may have less of."""
     overlay, workload, links = scenario["overlay"], scenario.get("workload", {}), scenario.get("links", {})
     if type(overlay.get("brokers")) is int and "identifiers" not in overlay:
         for brokers in (2, 3, overlay["brokers"] // 2, overlay["brokers"] - 1):
@@ -172,7 +178,7 @@ def _smaller_scenarios(scenario: Mapping[str, Any]) -> Iterator[Mapping[str, Any
                 yield _changed(scenario, "overlay", brokers=len(kept), identifiers=kept)
     if isinstance(overlay.get("cells"), Mapping):
         yield from _fewer_cells(scenario)
-    for key, least in (("publications", 1), ("clients", 1), ("resubscriptions", 0), ("subscribers_per_actor", 1)):
+    for key, least in _COUNTS.items():
         count = workload.get(key)
         if type(count) is int:
             for smaller in sorted({least, count // 4, count // 2, count * 3 // 4, count - 1}):
@@ -211,8 +217,9 @@ def _fewer_cells(scenario: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
                 left["without"] = without
             workload = smaller["workload"]
             brokers = sum(len(each) for each in left["cells"].values())
-            workload["clients"] = min(workload["clients"], brokers)
-            workload["publishers"] = min(workload["publishers"], brokers)
+            for key in ("clients", "publishers"):
+                if key in workload:
+                    workload[key] = min(workload[key], brokers)
             yield smaller
 
 

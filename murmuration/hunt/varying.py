@@ -17,8 +17,16 @@ _HOSTS = (2, 3)
 _DENSITIES = (2, 3)
 """Nodes in an actor, which a `kill_actor` takes all."""
 _DELAYS: tuple[object, ...] = ("0 ms", "20 ms", {"uniform": ["500 us", "20 ms"]}, {"exponential": "5 ms"})
-_DETECTIONS = (("50 ms", "200 ms", "5 ms"), ("100 ms", "300 ms", "200 ms"), ("500 ms", "2 s", "100 ms"))
-"""(heartbeat, timeout, reconnect): no delay above comes near a timeout."""
+_DETECTIONS = (
+    ("50 ms", "200 ms", "5 ms"),
+    ("100 ms", "300 ms", "200 ms"),
+    ("500 ms", "2 s", "100 ms"),
+    ("1 s", "5 s", "100 ms"),
+)
+"""(heartbeat, timeout, reconnect): no delay above comes near a timeout. The last are what a scenario has by default."""
+_USERS = (12, 20, 40)
+_FRIENDS = (2, 4, 6)
+"""Of a user of a social workload, on average."""
 _DATAGRAM_LOSS = (0.0, 0.02, 0.05)
 """Where more is lost, the ring of a gossip overlay does not settle: too many neighbours are taken for failed."""
 _WORKLOAD: Mapping[str, tuple[object, ...]] = {
@@ -40,6 +48,8 @@ def varied(rng: random.Random, space: ScheduleSpace, scenario: Mapping[str, Any]
     for section, change in _CHANGES.items():
         if rng.random() < _OFTEN and (other := change(rng, space, scenario)):
             changed[section] = {**scenario.get(section, {}), **other}
+    if rng.random() < _SELDOM and "parameters" not in scenario["broker"]:  # these say who publishes
+        changed["workload"] = _social(rng, scenario["workload"])
     if rng.random() < _OFTEN / 2:
         changed["last_mile"] = "broker"
     if rng.random() < _OFTEN:
@@ -61,6 +71,9 @@ def less_varied(scenario: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     datagrams = scenario.get("datagrams", {})
     if datagrams.keys() - {"delay"}:
         yield {**scenario, "datagrams": {"delay": datagrams["delay"]}}
+    if scenario["workload"]["kind"] == "social":
+        yield {**scenario, "workload": _usual_workload(scenario["workload"])}
+        return
     for section, usual in USUAL.items():
         kept = {key: value for key, value in scenario[section].items() if key not in _VARIED.get(section, ())}
         if {**kept, **usual} != scenario[section]:
@@ -98,11 +111,29 @@ def _workload(rng: random.Random, space: ScheduleSpace, scenario: Mapping[str, A
     return {**changed, "clients": clients}
 
 
+def _social(rng: random.Random, workload: Mapping[str, Any]) -> dict[str, Any]:
+    """All clients publish and subscribe, each for several users, and ask for many filters."""
+    return {
+        "kind": "social",
+        "users": rng.choice(_USERS),
+        "mean_degree": rng.choice(_FRIENDS),
+        "users_at": rng.choice(("random", "neighbours")),
+        "clients_per_broker": rng.choice((1, 1, 2)),
+        "posts": workload["publications"],
+        "rate_per_s": workload["rate_per_s"],
+    }
+
+
+def _usual_workload(social: Mapping[str, Any]) -> dict[str, Any]:
+    events = {"publications": social["posts"], "rate_per_s": social["rate_per_s"]}
+    return {"kind": "zipf", "clients": 2, "publishers": 1, **events, **USUAL["workload"]}
+
+
 def _churn(rng: random.Random, scenario: Mapping[str, Any]) -> dict[str, Any]:
     """A few brokers, or clients, come and go beside the faults that are drawn."""
     overlay = scenario["overlay"]
     if scenario.get("last_mile") != "broker" and rng.random() < 0.5:
-        names = [f"c{number}" for number in range(scenario["workload"]["clients"])]
+        names = [f"c{number}" for number in range(scenario["workload"].get("clients", 2))]
     elif "cells" in overlay:
         names = [name for members in overlay["cells"].values() for name in members]
     else:

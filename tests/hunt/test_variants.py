@@ -16,7 +16,8 @@ from murmuration.hunt.fault_draws import DrawnFault
 from murmuration.hunt.mutation import drawn_in_bursts
 from murmuration.hunt.outages import outage
 from murmuration.hunt.quarries import all_pairs
-from murmuration.hunt.schedule import Schedule, draw_scenario
+from murmuration.hunt.schedule import Schedule, draw_scenario, publishing_for_long
+from murmuration.hunt.shrink import smaller_scenarios
 from murmuration.hunt.space import OUTAGES, USUAL
 from murmuration.hunt.trial import deployment_of
 from murmuration.hunt.varying import less_varied
@@ -166,6 +167,24 @@ def test_clients_of_varied_schedules_are_at_the_leaves_alone() -> None:
     space = Quarry.named("forwarding/best_effort/varied").space()
     scenarios = [draw_scenario(random.Random(seed), space) for seed in range(40)]
     assert 0 < sum("clients_at" in scenario["workload"] for scenario in scenarios) < 40
+
+
+@pytest.mark.parametrize("pair", ["forwarding/epidemic", "cells/gryphon"])
+def test_users_of_varied_schedules_post_and_read_and_become_fewer(pair: str) -> None:
+    space = Quarry.named(f"{pair}/varied").space()
+    drawn = [draw_scenario(random.Random(seed), space) for seed in range(60)]
+    social = [scenario for scenario in drawn if scenario["workload"]["kind"] == "social"]
+    assert 3 < len(social) < 30
+    smaller = list(smaller_scenarios(social[0]))
+    assert {"posts", "users"} <= {key for each in smaller for key in changed_keys(social[0], each)}
+    for each in [*smaller, *less_varied(social[0])]:
+        assert deployment_of(each).scripts
+    longer, publishing_ms = publishing_for_long(random.Random(0), space, social[0])
+    assert longer["workload"]["posts"] * 1_000 // longer["workload"]["rate_per_s"] == publishing_ms
+
+
+def changed_keys(scenario: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
+    return {key for key, value in other["workload"].items() if scenario["workload"].get(key) != value}
 
 
 def test_a_varied_schedule_becomes_a_usual_one_section_by_section() -> None:
