@@ -10,6 +10,7 @@ more.
 import contextlib
 import secrets
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -223,7 +224,7 @@ class LiveRun:
         counts = (totals["control_sent"], totals["control_received"])
         still = counts[0] == counts[1] and not self.group.unlinked(statuses)
         before, self._before = self._before, (counts, self._asked_us) if still else None
-        if before is None or before[0] != counts:
+        if before is None or before[0] != counts or not statuses:
             return False
         until_us = min(before[1], *(status["settled_until_us"] for status in statuses.values()))
         if until_us > self._settled_us:
@@ -333,15 +334,15 @@ class LiveRun:
             self._heard(statuses)
         return statuses
 
-    def _total(self, statuses: dict[NodeName, dict[str, Any]]) -> dict[str, int]:
+    def _total(self, statuses: dict[NodeName, dict[str, Any]]) -> Counter[str]:
         timed = [status for name, status in statuses.items() if name not in self.group.held_up]
         due, late = (sum(status[key] for status in timed) for key in ("due", "late"))
         self.lateness = Lateness(due, late, max((status["lag_us_max"] for status in timed), default=0))
-        totals: dict[str, int] = {}
+        totals: Counter[str] = Counter()  # nothing of all, where every node is away
         for status in statuses.values():
             for key, value in status.items():
                 if key not in ("failure", "links", "due", "late", "lag_us_max", "now_us", "settled_until_us"):
-                    totals[key] = totals.get(key, 0) + value
+                    totals[key] += value
         for name, status in statuses.items():
             self._published_by[name, self.group.incarnations[name]] = status["published"]
         self._published = sum(self._published_by.values())

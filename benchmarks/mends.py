@@ -284,6 +284,7 @@ NO_SCHEDULE = {
     "A broker with a pubend that restarted": "who is reminded says what it has, too",
     "A broker of a redundant pubend asked to serve alone": "what is missing then, a second fault excuses",
     "A broker that had lost its disk would have": "no word is on its way for longer than a broker is away",
+    "A broker died with its disk, a link of it was taken away": "only a guided hunt has shown it",
     "Where 5 % of all datagrams were lost": "the few brokers of a schedule lose too few heartbeats",
     "Where clients went on changing what they want": "no schedule goes on for half a minute",
 }

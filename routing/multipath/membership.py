@@ -166,7 +166,7 @@ class Membership:
         network = self._knowledge.network
         if peer not in network.peers or peer in network.down:
             return []
-        network.down[peer] = None
+        network.down[peer] = network.last_life(peer)
         network.forget_meeting(peer)
         network.forget_words_of(peer)
         return network.witness(peer, away=True) + self._gone(peer)
@@ -269,7 +269,7 @@ class Membership:
         if stated.broker == self._knowledge.name:
             return self._on_own_word(source, statement)
         closes = self._closes_cycle(source, stated)
-        if not network.learn(stated.broker, statement):
+        if not network.learn(stated.broker, statement) and not closes:
             if network.statements[stated.broker].age != statement.age:
                 return ()
             nearer = network.is_nearer(stated.broker, stated.hops)
@@ -291,7 +291,7 @@ class Membership:
         network = self._knowledge.network
         # A move may have made it a neighbour, and then it may be its link to the source that went.
         by_link = stated.broker in network.down and stated.broker in network.linked
-        is_back = by_link and stated.epoch > network.last_life(stated.broker)
+        is_back = by_link and stated.epoch > network.life_at_end(stated.broker)
         if not is_back or source not in network.peers or source not in network.statements:
             return False
         both = {stated.broker, self._knowledge.name}  # a move may have led the source away from this one

@@ -42,15 +42,16 @@ class PendingMove(NamedTuple):
 class PrimaryNetwork:
     """The primary network as one broker knows it.
 
-    `down`: primary neighbours that cannot be reached at the moment. `linked`: neighbours to which there is a link
-    of the runtime, which tells of its end. `up`: all brokers to which such a link is up now. `left`: brokers to
+    `down`: primary neighbours that cannot be reached at the moment, each with the latest incarnation that was known of
+    it when it was found so (-1: this broker was restarted, and does not know). `linked`: neighbours to which there is a
+    link of the runtime, which tells of its end. `up`: all brokers to which such a link is up now. `left`: brokers to
     which there may be such a link that a move has left behind. `changed`: the last move that has made a broker a
-    neighbour or one no longer (absent: none has). `also`: a former neighbour that is still told everything while a
-    move is not over. `met`: the latest incarnation seen of each broker to which datagrams stand for such a link; it
-    was told all. `told`: the incarnation of it that has told all. `silent`: brokers beyond a neighbour that is down
-    which have left this one's requests unanswered. `stored`: the own statement that an earlier incarnation has left
-    behind; `unseen`: its neighbours by link that have not been seen since. `pending`: see `PendingMove`. `unsaid`: what
-    the brokers that this one's own move links anew have stated before; others hear that until the move is sure to be
+    neighbour or one no longer (absent: none has). `also`: a former neighbour that is still told everything while a move
+    is not over. `met`: the latest incarnation seen of each broker to which datagrams stand for such a link; it was told
+    all. `told`: the incarnation of it that has told all. `silent`: brokers beyond a neighbour that is down which have
+    left this one's requests unanswered. `stored`: the own statement that an earlier incarnation has left behind;
+    `unseen`: its neighbours by link that have not been seen since. `pending`: see `PendingMove`. `unsaid`: what the
+    brokers that this one's own move links anew have stated before; others hear that until the move is sure to be
     remembered.
     """
 
@@ -59,7 +60,7 @@ class PrimaryNetwork:
         self.delta = delta
         self.epoch = epoch
         self.peers: dict[NodeName, None] = {}
-        self.down: dict[NodeName, None] = {}
+        self.down: dict[NodeName, int] = {}
         self.linked: dict[NodeName, None] = {}
         self.up: dict[NodeName, None] = {}
         self.left: dict[NodeName, None] = {}
@@ -100,7 +101,7 @@ class PrimaryNetwork:
             if peer in self.up:
                 self.linked[peer] = None
         self.left = {peer: None for peer in self.left if peer not in self.peers}
-        self.down = {peer: None for peer in self.down if peer in self.peers}
+        self.down = {peer: life for peer, life in self.down.items() if peer in self.peers}
         self.statements[self.name] = Statement(self.epoch, self.own.version + 1, tuple(self.peers))
         self._mom = None
 
@@ -110,7 +111,7 @@ class PrimaryNetwork:
         if not self.is_away(peer):
             self.met[peer] = self.told[peer] = self.statements[peer].epoch
             return []
-        self.down[peer] = None
+        self.down[peer] = self.last_life(peer)
         self.forget_meeting(peer)
         return [Send(peer, SoftLinkRequest(self.epoch))]
 
@@ -148,7 +149,7 @@ class PrimaryNetwork:
             raise InputError(f"log of {self.name}", f"a record that is none ({error!r:.60})", allowed) from error
         self.stored = Statement(epoch, version, tuple(peers))
         self.left = dict.fromkeys(left)
-        self.down = dict.fromkeys(peers)
+        self.down = dict.fromkeys(peers, -1)
         self.set_peers(peers)
         self.linked = {peer: None for peer in peers if peer in linked}
         self.unseen = dict(self.linked)
@@ -166,7 +167,7 @@ class PrimaryNetwork:
         peers = dict.fromkeys((*stated.peers, *joined))
         self.left |= {peer: None for peer in known.peers if peer not in peers}
         for peer in [each for each in peers if each not in self.peers]:
-            self.down[peer] = None
+            self.down[peer] = self.last_life(peer)
             self.forget_meeting(peer)  # it may have been met as one that is no neighbour
         if earlier:
             self.stored = stated
@@ -263,6 +264,11 @@ class PrimaryNetwork:
         known = self.statements.get(broker)
         words = self._away.get(broker, {}).values()
         return max((word.life for word in words), default=-1) if known is None else known.epoch
+
+    def life_at_end(self, peer: NodeName) -> int:
+        """The incarnation of a neighbour that is away which has ended. Of the next one datagrams may have told."""
+        known = self.down[peer]
+        return self.last_life(peer) if known < 0 else known
 
     # ------------------------------------------------------------------------------------------ what is sent
     def said_by(self, broker: NodeName, hops: int) -> Neighbours:

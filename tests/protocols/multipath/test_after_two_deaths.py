@@ -18,16 +18,22 @@ def router_of(name: str, folder: Path) -> MultipathRouter:
     return Network(STAR, folder, parameters(watch_us=60_000 * MS)).routers[name]
 
 
-def told_of_a_circle(folder: Path, by_link: bool = True, named: tuple[str, ...] = ("b4", "b0")) -> MultipathRouter:
+def told_of_a_circle(
+    folder: Path, by_link: bool = True, named: tuple[str, ...] = ("b4", "b0"), heard_before: bool = False
+) -> MultipathRouter:
     """b0, whose neighbour b4 has been away (a neighbour by link, or by a move), hears of b2, which names these as its
-    neighbours, that b4 is back as a neighbour of b2."""
+    neighbours, that b4 is back as a neighbour of b2. It may have heard that of b4 before."""
     router = router_of("b0", folder)
     network = router.knowledge.network
     if by_link:
         network.up["b4"] = None
     network.set_peers(["b2", "b4"])
-    network.down["b4"] = None
+    if heard_before:
+        network.learn("b4", Statement(0, 1, ("b0",)))
+    network.down["b4"] = network.last_life("b4")
     network.learn("b2", Statement(0, 9, named))
+    if heard_before:
+        router.membership.on_neighbours("b4", Neighbours("b4", 1, 1, 1, ("b2", "b0")))
     router.membership.on_neighbours("b2", Neighbours("b4", 1, 1, 2, ("b2",)))
     return router
 
@@ -39,6 +45,11 @@ def test_a_broker_closes_no_circle_with_a_source_that_has_moved_away(
     """Seed 173: the mover told the neighbour that it had left of its destination, a neighbour of both. Without the link
     to the mover that was no circle, and the neighbour gave up the only other link that it had."""
     assert list(told_of_a_circle(tmp_path, named=named).knowledge.network.peers) == kept
+
+
+def test_a_circle_is_seen_though_the_neighbour_itself_has_told_that_it_is_back(tmp_path: Path) -> None:
+    """Hunt of multipath/end_to_end/backups, seed 61: events went round for ever, and each link doubled some."""
+    assert list(told_of_a_circle(tmp_path, heard_before=True).knowledge.network.peers) == ["b2"]
 
 
 def test_a_neighbour_by_a_move_closes_no_circle(tmp_path: Path) -> None:
