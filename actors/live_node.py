@@ -204,9 +204,7 @@ class LiveNode:
 
     def holds_back(self, connection: Connection) -> bool:
         """Does it take nothing from that link now, because a queue to another peer is full?"""
-        return (
-            self._paused_for is not None and connection.peer != self._paused_for and connection.purpose is Purpose.LINK
-        )
+        return self._paused_for not in (None, connection.peer) and connection.purpose is Purpose.LINK
 
     def slow_down(self, work_us: int, alone: bool) -> int:
         """From now on each message costs so much more, and the process is blocked meanwhile if the node is `alone` in
@@ -358,7 +356,13 @@ class LiveNode:
 
     def room_again(self) -> None:
         """A peer takes messages again, or is gone: go on reading if no queue is full any more."""
-        if self._paused_for is None or (self._paused_for in self.connections and self.congested(self._paused_for)):
+        if self._paused_for is None:
+            return
+        if self.congested(self._paused_for):
+            link = self.connections[self._paused_for].link
+            until_us = None if link is None or link.perfect else link.congested_until_us(self.clock.now_us())
+            if until_us is not None:  # a timer has filled the queue again, and nobody else would look once it is empty
+                self.call_at(until_us, self.room_again)
             return
         self._recorder.plain(self.clock.now_us(), RowKind.PAUSE, 0, self._paused_for)
         self._paused_for = None

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgpack
 import pytest
 
-from murmur_pubsub.client import ClientMachine, Publication
+from murmur_pubsub.client import ClientMachine, Notification, Publication
 from murmur_pubsub.codec import Codec, frame
 from murmur_pubsub.event import Event
 from murmur_pubsub.faults import FailureDetection
@@ -134,6 +134,23 @@ def test_a_slow_subscriber_slows_the_publisher_and_nothing_is_lost(tmp_path: Pat
         await until(lambda: net.nodes["c1"].counters.delivered == 600)
         assert net.count("b1", RowKind.PAUSE) >= 2, "the full queue paused the broker's input, and it went on"
         assert net.count("b1", RowKind.DROP) == 0
+
+    run(scenario())
+
+
+def test_a_queue_that_timers_fill_again_while_it_is_waited_for_is_looked_at_again(tmp_path: Path) -> None:
+    """Or the broker takes nothing any more from anybody: its own messages had filled the queue when it looked."""
+
+    async def scenario() -> None:
+        net = await chain(tmp_path, last=LinkSpec(messages_per_s=500, queue_messages=4, on_overflow="slow"))
+        await subscribed(net)
+        publish(net, 20)
+        await until(lambda: net.count("b1", RowKind.PAUSE) == 1)
+        broker = net.nodes["b1"]
+        for number in range(20):
+            broker.perform([Send("c1", Notification(Event(9, number, 0, {"x": 1}), 1, [7]))], broker.clock.now_us())
+            await asyncio.sleep(0.002)
+        await until(lambda: net.nodes["c1"].counters.delivered == 40)
 
     run(scenario())
 
