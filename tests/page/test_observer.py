@@ -225,7 +225,8 @@ def test_what_a_protocol_measures_is_a_level_that_holds_or_a_count(tmp_path: Pat
 
 def test_a_protocol_that_declares_what_it_measures_is_shown_by_it(tmp_path: Path) -> None:
     chain, parameters = {"kind": "chain", "brokers": 4}, {"multipath": {"round": "100 ms"}}
-    with Cluster.start(chain, routing="multipath", parameters=parameters, folder=tmp_path / "run") as cluster:
+    given = {"parameters": parameters, "datagrams": {"delay": "1 ms"}, "folder": tmp_path / "run"}
+    with Cluster.start(chain, routing="multipath", **given) as cluster:  # type: ignore[arg-type]
         cluster.clients["c3"].subscribe("price > 10")
         cluster.settle()
         for _ in range(10):
@@ -234,7 +235,7 @@ def test_a_protocol_that_declares_what_it_measures_is_shown_by_it(tmp_path: Path
     data = recorded(tmp_path / "run")
     topics = {topic: words for topic, words, _ in data["head"]["measures"]}
     levels = [(topics[topic], level) for frame in data["frames"] for topic, _, level in frame.get("e", ())]
-    assert ("candidate links", 2) in levels
+    assert {("candidate links", 1), ("candidate links", 0), ("soft links", 1)} <= set(levels)
 
 
 def test_a_fault_entered_while_a_page_reads_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
