@@ -245,8 +245,8 @@ class Candidate:
         if self._disk.note.standing is None and message.incarnation != self._incarnation:
             return  # that may be older than what was lost with the disk
         self._learn(Standing(message.epoch, message.host, message.paired))
-        if message.ticket > self._ticket:
-            self._ticket = message.ticket
+        if message.ticket >= 0:
+            self._ticket = message.ticket  # the last one, and not the latest: the witness's clock may be put back
             if self._waits_for_ticket and self.standing is not None and self.standing.epoch == message.epoch:
                 self._claim_what_is_due(now_us)
                 self._waits_for_ticket = False

@@ -269,9 +269,10 @@ class Membership:
         if stated.broker == self._knowledge.name:
             return self._on_own_word(source, statement)
         closes = self._closes_cycle(source, stated)
-        if not network.learn(stated.broker, statement) and not closes:
-            if network.statements[stated.broker].age != statement.age:
-                return ()
+        is_news = network.learn(stated.broker, statement)
+        if network.statements[stated.broker].age != statement.age:
+            return ()
+        if not is_news and not closes:
             nearer = network.is_nearer(stated.broker, stated.hops)
             effects = network.spread_statement(stated.broker, stated.hops, source) if nearer else []
             return effects + (self._compare(source, stated.broker, statement) if source == stated.broker else [])

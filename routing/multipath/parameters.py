@@ -71,7 +71,5 @@ class MultipathParameters:
         if self.fanout < degree:
             raise InputError("fanout", str(self.fanout), f"at least {degree}, the broker's degree")
         if self.strategy != "S0" and not has_datagrams:
-            allowed = (
-                "a delay, such as 'datagrams: {delay: 1 ms}': they are soft links, which only strategy S0 is without"
-            )
+            allowed = "a delay, such as 'datagrams: {delay: 1 ms}': they are soft links, and only strategy S0 has none"
             raise InputError("datagrams", "nothing", allowed)

@@ -316,6 +316,10 @@ def test_who_still_wants_what_was_claimed_claims_it_again_with_the_next_ticket_a
         assert other.hear(word) == ([claim("b1", 3)] if ticket == 70 else [])
     assert other.tickets[-1] == 70
     other.beat(SECOND_US)
+    assert other.tickets[-1] == 71
+    other.hear(stands("b1", 2, "b0", True, ticket=5))
+    assert other.tickets[-1] == 5, "the clock of the witness was put back"
+    other.beat(SECOND_US)
     other.hear(Beat("b1", "b0", 0, 2, True, 1, 2))
     assert other.hear(stands("b1", 2, "b0", True, ticket=72)) == [], "the other one is there again"
 
