@@ -194,6 +194,10 @@ class Connection(asyncio.BufferedProtocol):
         """Messages that wait because the peer does not take them, or not yet."""
         return 0 if self.writable else len(self.outbox)
 
+    def full_until_us(self, now_us: int) -> int | None:
+        """When the emulated queue of its link will have room; None: it has."""
+        return None if self.link is None or self.link.perfect else self.link.congested_until_us(now_us)
+
     def flush(self) -> None:
         """Write the outbox, unless the peer is behind or has not proven itself yet."""
         if self.outbox and self.writable and self._transport is not None:

@@ -349,18 +349,15 @@ class LiveNode:
         connection = self.connections.get(peer)
         if connection is None or connection.link is None:
             return False
-        spec = connection.link.spec
-        return connection.waiting >= spec.queue_messages or (
-            not connection.link.perfect and connection.link.congested_until_us(self.clock.now_us()) is not None
-        )
+        is_behind = connection.waiting >= connection.link.spec.queue_messages
+        return is_behind or connection.full_until_us(self.clock.now_us()) is not None
 
     def room_again(self) -> None:
         """A peer takes messages again, or is gone: go on reading if no queue is full any more."""
         if self._paused_for is None:
             return
         if self.congested(self._paused_for):
-            link = self.connections[self._paused_for].link
-            until_us = None if link is None or link.perfect else link.congested_until_us(self.clock.now_us())
+            until_us = self.connections[self._paused_for].full_until_us(self.clock.now_us())
             if until_us is not None:  # a timer has filled the queue again, and nobody else would look once it is empty
                 self.call_at(until_us, self.room_again)
             return

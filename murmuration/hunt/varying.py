@@ -71,13 +71,13 @@ def less_varied(scenario: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     datagrams = scenario.get("datagrams", {})
     if datagrams.keys() - {"delay"}:
         yield {**scenario, "datagrams": {"delay": datagrams["delay"]}}
-    if scenario["workload"]["kind"] == "social":
-        yield {**scenario, "workload": _usual_workload(scenario["workload"])}
-        return
     for section, usual in USUAL.items():
-        kept = {key: value for key, value in scenario[section].items() if key not in _VARIED.get(section, ())}
-        if {**kept, **usual} != scenario[section]:
-            yield {**scenario, section: {**kept, **usual}}
+        varied_keys, given = _VARIED.get(section, ()), scenario[section]
+        if given.get("kind") == "social":
+            given = _usual_workload(given)
+        as_usual = {**{key: value for key, value in given.items() if key not in varied_keys}, **usual}
+        if as_usual != scenario[section]:
+            yield {**scenario, section: as_usual}
 
 
 def _links(rng: random.Random, space: ScheduleSpace, scenario: Mapping[str, Any]) -> dict[str, Any]:

@@ -356,9 +356,7 @@ class Candidate:
         if standing is None or standing.epoch < self._seen:
             return
         if standing.host != self._name:
-            self._tell(
-                Stands(self._other, self._pubend, *standing, -1, -1)
-            )  # that may be the last that the witness has said
+            self._tell_other(standing)  # that may be the last that the witness has said
             return
         agreed = (standing.epoch, message.incarnation) == self._renewing
         if self.serves and (agreed or not (standing.paired or self._pairing)):
@@ -392,7 +390,7 @@ class Candidate:
     def _on_beat(self, message: Beat, now_us: int) -> None:
         if message.epoch < self._seen:
             if self.standing is not None and self.standing.epoch > message.epoch:
-                self._tell(Stands(self._other, self._pubend, *self.standing, -1, -1))
+                self._tell_other(self.standing)
             return
         if self._disk.note.standing is None or message.epoch == self._seen == self._serving_epoch:
             return  # the witness has to say first how it stands; or it is nothing that the other one could say
@@ -446,6 +444,10 @@ class Candidate:
         intake = self._intake
         stream, number = (0, -1) if intake is None else (intake.stream, intake.has)
         self._tell(Has(self._other, self._pubend, self._incarnation, stream, number))
+
+    def _tell_other(self, standing: Standing) -> None:
+        """How it stands, as far as this one knows."""
+        self._tell(Stands(self._other, self._pubend, *standing, incarnation=-1, ticket=-1))
 
     def _tell(self, message: ToCandidate | ToWitness) -> None:
         self.effects.append(Send(message.to, message))

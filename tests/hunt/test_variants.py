@@ -177,7 +177,11 @@ def test_users_of_varied_schedules_post_and_read_and_become_fewer(pair: str) -> 
     assert 3 < len(social) < 30
     smaller = list(smaller_scenarios(social[0]))
     assert {"posts", "users"} <= {key for each in smaller for key in changed_keys(social[0], each)}
-    for each in [*smaller, *less_varied(social[0])]:
+    usual = list(less_varied(social[0]))
+    assert {section for each in usual for section in USUAL if each[section] != social[0][section]} == {
+        section for section, keys in USUAL.items() if not keys.items() <= social[0][section].items()
+    }
+    for each in [*smaller, *usual]:
         assert deployment_of(each).scripts
     longer, publishing_ms = publishing_for_long(random.Random(0), space, social[0])
     assert longer["workload"]["posts"] * 1_000 // longer["workload"]["rate_per_s"] == publishing_ms

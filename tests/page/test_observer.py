@@ -225,8 +225,10 @@ def test_what_a_protocol_measures_is_a_level_that_holds_or_a_count(tmp_path: Pat
 
 def test_a_protocol_that_declares_what_it_measures_is_shown_by_it(tmp_path: Path) -> None:
     chain, parameters = {"kind": "chain", "brokers": 4}, {"multipath": {"round": "100 ms"}}
-    given = {"parameters": parameters, "datagrams": {"delay": "1 ms"}, "folder": tmp_path / "run"}
-    with Cluster.start(chain, routing="multipath", **given) as cluster:  # type: ignore[arg-type]
+    datagrams, folder = {"delay": "1 ms"}, tmp_path / "run"
+    with Cluster.start(
+        chain, routing="multipath", parameters=parameters, datagrams=datagrams, folder=folder
+    ) as cluster:
         cluster.clients["c3"].subscribe("price > 10")
         cluster.settle()
         for _ in range(10):
