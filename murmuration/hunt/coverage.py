@@ -21,7 +21,7 @@ from murmur_pubsub.event import Event
 from murmur_pubsub.faults import COMMANDS, DEATHS, REPAIRS, RETURNS, UNDONE_BY, Fault, FaultKind, takes_back
 from murmur_pubsub.fingerprint import Fact
 from murmur_pubsub.journal import DropReason, Phase
-from murmur_pubsub.machine import NodeName
+from murmur_pubsub.machine import Answer, NodeName
 from murmur_pubsub.progress import Progress
 from murmur_pubsub.recorder import Recorder
 from murmur_virtual.run import VirtualRun
@@ -74,6 +74,8 @@ class Reached:
     """The properties that did not hold, with what was wrong first."""
     delivered_us: int = 0
     """When an event was delivered last."""
+    answered: set[int] = field(default_factory=set)
+    """The numbers of the orders that a node has answered."""
 
     def places(self) -> set[str]:
         """All of it, as text: the same in every process."""
@@ -190,6 +192,8 @@ class ObservedRun(VirtualRun):
         self._due_us: dict[str, int] = {}
         self._settled_properties: set[str] = set()
         self._in_force = FaultsInForce()
+        self._ordered: dict[int, NodeName] = {}
+        self._lost_order = False
         self._looks_us: list[int] = []
         self._kept_at_first: Counter[Place] = Counter()
         self._kept_soon: Counter[Place] | None = None
@@ -205,6 +209,10 @@ class ObservedRun(VirtualRun):
         self._note_what_is_kept_soon()
         came = super().carry_out(step, fault)
         self._in_force.step(fault, self._fault_injector.gone, came)
+        if fault.kind is FaultKind.ORDER:
+            self._ordered[step] = fault.nodes[0]
+        unanswered = {who for number, who in self._ordered.items() if number not in self._reached.answered}
+        self._lost_order |= not unanswered.isdisjoint(self._fault_injector.gone)
         self._reached.meetings.update((_coarsely(fault), other) for other in mended)
         self._steps_left -= 1
         self._last_step_us = self.runtime.now_us
@@ -302,7 +310,10 @@ class ObservedRun(VirtualRun):
     def _excused(self, asked: Property) -> bool:
         """Does something stay broken for which it need not hold? Who promises a delivery to all that are connected
         waits for who is away. So does a node that is back for an overlay that it could join, if all its peers are
-        silent (`routing.founding`). All others come to rest without it."""
+        silent (`routing.founding`). All others come to rest without it. A node that died before it had carried out an
+        order is not told again: who was to join then stays outside."""
+        if self._lost_order:
+            return True
         if asked.over_faults:
             was_cut_short = self._limit_us <= self.runtime.now_us < self._last_step_us + _PATIENCE_US
             if self._in_force.any_lossy and was_cut_short:
@@ -352,7 +363,7 @@ class ImpatientRun(ObservedRun):
 
 
 class _LossRecorder(Recorder):
-    """Notes which messages are lost, and when an event was delivered last, too."""
+    """Notes which messages are lost, which orders are answered, and when an event was delivered last, too."""
 
     __slots__ = ("_reached",)
 
@@ -364,6 +375,11 @@ class _LossRecorder(Recorder):
         """See `Recorder`."""
         self._reached.delivered_us = now_us
         super().delivered(now_us, event, hops, subscribers)
+
+    def answered(self, now_us: int, answer: Answer) -> None:
+        """See `Recorder`."""
+        self._reached.answered.add(answer.number)
+        super().answered(now_us, answer)
 
     def dropped(self, now_us: int, message: Any, to: str, reason: DropReason) -> None:
         """See `Recorder`."""

@@ -87,6 +87,32 @@ def test_who_is_away_for_good_is_waited_for_by_who_owes_it_something(monkeypatch
     assert found.kind == "property: comes to rest"
 
 
+JOINING = {
+    "runtime": "virtual",
+    "overlay": {"kind": "cells", "cells": {"p": ["p0"], "m": ["m0"]}, "links": [["p", "m"]]},
+    "workload": {"kind": "zipf", "clients": 1, "publishers": 1, "publications": 20, "rate_per_s": 20},
+    "broker": {"routing": "cells", "reliability": "gryphon", "parameters": {"gryphon": {"pubends": {"p0": 1}}}},
+    "links": {"delay": "2 ms"},
+    "newcomers": ["n0"],
+    "last_mile": "broker",
+}
+JOIN_N0 = {"at": "350 ms", "join": "n0", "cell": "m"}
+
+
+@pytest.mark.parametrize(("killed_at", "lost"), [("350 ms", True), ("500 ms", False)])
+def test_who_died_before_an_order_was_carried_out_is_not_told_again(
+    killed_at: str, lost: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A newcomer that has stored nothing yet stays outside, and what it has subscribed to is never in effect."""
+    subscribed = {"at": "350 ms", "subscribe": "n0", "filter": "a0 >= 0.2"}
+    faults = [JOIN_N0, subscribed, {"at": killed_at, "kill": "n0", "for": "50 ms"}]
+    scenario = {**JOINING, "drain": {"limit": "20 s"}, "faults": faults}
+    assert tried(scenario).symptom is None
+    monkeypatch.setattr(ObservedRun, "_lost_order", property(lambda run: False, lambda run, lost: None), raising=False)
+    found = tried(scenario).symptom
+    assert (found is not None and found.kind == "property: comes to rest") == lost
+
+
 @pytest.mark.parametrize(
     ("path", "told"),
     [("tests.hunt.properties_asked:Restless", "a murmuration.hunt.properties.Property"), ("nothing", "a dotted path")],
