@@ -24,6 +24,8 @@ GIVEN_UP = 162
 number `value` to that of the row's event, as far as they are for this client and it does not have them."""
 REFUSED = 163
 """Topic of the journal rows of a publisher's node that is told that the row's event was refused."""
+PUBLISHERS_WAIT = 155
+"""Topic of the journal rows of a broker whose publishers have to wait (value 1), or no more (0)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +61,16 @@ class Recovery:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a durable subscription that is away may cost. `lease_us`: what has waited for it for so long may be given
+    """What a subscription that is away may cost. `lease_us`: what has waited for it for so long may be given
     up, if nothing was heard of it for as long (None: never). `drops_above`: so may a broker's oldest message, while it
     keeps more than so many (None: never). The subscriber is told of it: see `GIVEN_UP`.
-    `refuses_above`: a broker that keeps so many may refuse publications (None: never): see `REFUSED`."""
+    `refuses_above`: a broker that keeps so many may refuse publications (None: never): see `REFUSED`. `waits_above`: it
+    may have publishers wait (None: never): see `PUBLISHERS_WAIT`."""
 
     lease_us: int | None = None
     drops_above: int | None = None
     refuses_above: int | None = None
+    waits_above: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

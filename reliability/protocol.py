@@ -74,5 +74,7 @@ class ReliabilityProtocol(Generic[Parameters]):
     """See `routing.protocol.RoutingProtocol.measures`."""
     tried: Mapping[str, Sequence[object]] = field(default_factory=dict)
     """See `routing.protocol.RoutingProtocol.tried`."""
+    tried_seldom: Mapping[str, Sequence[object]] = field(default_factory=dict)
+    """See `routing.protocol.RoutingProtocol.tried_seldom`."""
     check: Callable[[Parameters, OverlayTraits, RoutingProtocol[Any]], None] = _works_over_all
     """Raises `InputError`, its place a parameter or a key of the scenario, if it cannot work so over that routing."""

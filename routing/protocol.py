@@ -97,5 +97,7 @@ class RoutingProtocol(Generic[Parameters]):
     tried: Mapping[str, Sequence[object]] = field(default_factory=dict)
     """Values that random schedules choose from, as a scenario writes them; none: they leave it at its default. Of a
     parameter that is a choice or true or false they take any."""
+    tried_seldom: Mapping[str, Sequence[object]] = field(default_factory=dict)
+    """The same of parameters that only varied schedules choose (`murmuration.hunt.varying`)."""
     check: Callable[[Parameters, OverlayTraits], None] = _allows_all
     """Raises `InputError`, its place a parameter, if the protocol cannot work so on such an overlay."""

@@ -5,7 +5,8 @@ publishers' broker. A missing delivery is *explained* if the subscriber was away
 away later, and until then had got no later event of that publisher (it had not had its turn); or if the publisher
 was killed, and until then none of its later events had reached the subscriber (it may have died with it). A fault may
 hold an event up until its subscriber withdraws, or subscribes; one that is over, if the event had not had its turn by
-then. Under a total order an event waits for what other pubends have to say: it is excused while one of their brokers
+then. While a log is full publishers wait, and so does what they publish (`spark_analysis.full_logs`). Under a total
+order an event waits for what other pubends have to say: it is excused while one of their brokers
 cannot be reached, or if its subscriber withdrew before its turn. A subscription settles without a publishers' broker
 that was given up by an order: what is published there meanwhile is excused. Nothing else explains anything: not the
 death of a broker on the way, not a lossy link; but where links lose messages all the time, an event that had not had
@@ -26,6 +27,7 @@ from murmur_pubsub.journal import RowKind
 from spark_analysis.changing_overlay import Links, OverlayAt
 from spark_analysis.excuses import ON_THE_WAY_US, Case, Excuse
 from spark_analysis.fault_windows import NEVER_US, Window
+from spark_analysis.full_logs import FullLog, time_waiting
 from spark_analysis.passages import Passage
 from spark_analysis.search_tree import neighbours_of, search_tree
 
@@ -136,6 +138,7 @@ class Connections:
     """Do brokers need links to reach each other? Else each reaches every other one, unless a fault of nodes, or a
     partition, is between the two."""
     waited_for: Sequence[str] = field(default=(), kw_only=True)
+    full: Sequence[FullLog] = field(default=(), kw_only=True)
 
     def explain(self, case: Case, passage: Passage) -> Excuse | None:
         """Why the promise does not cover the finding, or None."""
@@ -143,8 +146,10 @@ class Connections:
         if lost is not None:
             return lost
         if case.finding == "missing":
-            return self._missing(case)
+            return self._missing(case) or self._waited(case)
         if case.early and case.delivered_us is not None:
+            if self._waited(case) is not None:
+                return self._waited(case)
             if self.lossy and case.delivered_us <= case.published_us + self.limit_us:
                 return Excuse("links lose messages: the event was held up until its subscriber had subscribed")
             return self._held_up(case)
@@ -199,6 +204,34 @@ class Connections:
         if self.lossy and case.withdrawn_us < due_us:
             return self._lost_before_it_withdrew(case)
         return self._held_up(case) or (self._behind_others(case) if case.withdrawn_us < due_us else None)
+
+    def _waited(self, case: Case) -> Excuse | None:
+        """Did the publisher have to wait for room in a log until the subscriber withdrew, or subscribed, or the run
+        ended without what is away?"""
+        handed_us = case.published_us
+        for each in self.away.get(case.publisher, ()):
+            if each.from_us - ON_THE_WAY_US <= case.published_us <= each.until_us:
+                handed_us = max(handed_us, each.until_us)
+        within_us = self.limit_us if self.lossy else ON_THE_WAY_US
+        waiting = time_waiting(self.full, self._takers(case), handed_us, within_us)
+        if waiting is None:
+            return None
+        until_us = waiting.until_us + within_us
+        if case.delivered_us is not None:
+            late = case.delivered_us <= until_us
+            return Excuse(f"it waited for room in the log of {waiting.broker}") if late else None
+        overtaken_us = NEVER_US if case.overtaken_us is None else case.overtaken_us
+        if case.withdrawn_us is not None and case.withdrawn_us <= min(overtaken_us, until_us):
+            return Excuse(f"it waited for room in the log of {waiting.broker} when {case.client} withdrew")
+        if waiting.until_us < NEVER_US or case.overtaken_us is not None:
+            return None
+        gone = [window.step.text for window in self.windows if window.severs and window.undone_us == NEVER_US]
+        gone += [f"{name} is away" for name, times in self.away.items() if times and times[-1].until_us == NEVER_US]
+        return Excuse(f"{gone[0]}: the log of {waiting.broker} stayed full") if gone else None
+
+    def _takers(self, case: Case) -> Sequence[str]:
+        """The brokers one of which takes what the publisher publishes."""
+        return (self._home(case.publisher),)
 
     def _settled_without(self, case: Case, order: Window) -> bool:
         """Was the publisher's broker given up, so that the subscription may have settled though it had not heard of

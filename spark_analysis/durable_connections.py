@@ -25,6 +25,7 @@ from spark_analysis.changing_overlay import OverlayAt
 from spark_analysis.connections import Connections, LinkRow, times_away
 from spark_analysis.excuses import ON_THE_WAY_US, Case, Excuse
 from spark_analysis.fault_windows import NEVER_US, Window
+from spark_analysis.full_logs import full_logs
 from spark_analysis.given_up import ToldRow, Words, joined
 from spark_analysis.passages import Passage
 from spark_analysis.redundant_ends import able_to_serve, end_of, is_accepted, not_covered
@@ -47,16 +48,17 @@ def connections_of(
     `told`: the rows of what clients were told; `published_us`: see `Words`."""
     homes, limit_us = manifest.homes, manifest.recovery_limit_us
     away = times_away(rows, settled, homes, limit_us, windows)
+    full = full_logs(told, manifest.names, manifest.promise.limits, windows, published_us)
     if not manifest.promise.durable:
         waited_for = manifest.brokers if manifest.promise.order == "total" else ()
         known = (away, windows, homes, limit_us, overlays, manifest.lossy, manifest.has_links)
-        return Connections(*known, waited_for=waited_for)
+        return Connections(*known, waited_for=waited_for, full=full)
     stays = _stays(rows, homes)
     words = Words(told, manifest.names, manifest.promise.limits, manifest.lossy, published_us)
     by_links = manifest.has_links and not manifest.promise.survives.any_links
     known = (away, windows, homes, limit_us, overlays, manifest.lossy, by_links)
     redundant = manifest.promise.redundant
-    return DurableConnections(*known, last_us, stays, tuple(settled), words, redundant, published_us)
+    return DurableConnections(*known, last_us, stays, tuple(settled), words, redundant, published_us, full=full)
 
 
 class Stay(NamedTuple):
@@ -105,7 +107,8 @@ class DurableConnections(Connections):
             return forgotten or Connections.explain(self, case, passage)
         if case.finding == "missing":
             excuse = self._lost_with_its_publisher(case) or self._not_back(case) or self._withdrawn(case)
-            return excuse or self._died_before_it_had_subscribed(case) or self._given_up(case)
+            excuse = excuse or self._died_before_it_had_subscribed(case) or self._given_up(case)
+            return excuse or self._waited(case)
         return Connections.explain(self, case, passage)
 
     def _disk_lost(self, case: Case) -> Excuse | None:
@@ -117,6 +120,10 @@ class DurableConnections(Connections):
         if lost is None or case.finding == "spurious":
             return None
         return Excuse(f"{lost.step.text}: before the others of {', '.join(end.names)} were whole, or could stand in")
+
+    def _takers(self, case: Case) -> Sequence[str]:
+        end = self._end_of(case)
+        return Connections._takers(self, case) if end is None else (end.host, end.backup)
 
     def _end_of(self, case: Case) -> RedundantEnd | None:
         return end_of(self.homes.get(case.publisher, case.publisher), self.redundant)

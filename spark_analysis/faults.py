@@ -15,6 +15,7 @@ from pyspark.sql.types import BooleanType, LongType, StructField, StructType
 
 from murmur_pubsub.faults import COMMANDS
 from murmur_pubsub.journal import RowKind
+from murmur_pubsub.promise import PUBLISHERS_WAIT
 from murmur_pubsub.run_manifest import FaultEntry, RunManifest
 from spark_analysis.cause_parts import CAUSE_COLUMNS, cause_part, causes_in_parts
 from spark_analysis.causes import Causes, links_up
@@ -151,7 +152,8 @@ class Faults:
 
     @functools.cached_property
     def _told(self) -> list[ToldRow]:
-        if not self._manifest.promise.durable:
+        promise = self._manifest.promise
+        if not promise.durable and promise.limits.waits_above is None:
             return []
         told = self._journal.of(RowKind.PROTOCOL).where(F.col("bytes").isin(*TOPICS))
         columns = ("time_us", F.col("bytes").alias("topic"), "node", "source", "sequence", "value")
@@ -160,8 +162,9 @@ class Faults:
     def _published_us(self) -> Sequence[int]:
         """When each event was published, in order, if that decides anything."""
         limits = self._manifest.promise.limits
-        redundant = self._manifest.promise.redundant
-        if limits.drops_above is None and limits.refuses_above is None and not redundant:
+        bounds_what_is_kept = limits.drops_above is not None or limits.refuses_above is not None
+        publishers_waited = any(row.topic == PUBLISHERS_WAIT for row in self._told)
+        if not bounds_what_is_kept and not publishers_waited and not self._manifest.promise.redundant:
             return ()
         return array("q", (row["time_us"] for row in self._journal.events.select("time_us").sort("time_us").collect()))
 

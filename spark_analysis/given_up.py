@@ -16,13 +16,13 @@ import bisect
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from murmur_pubsub.promise import GIVEN_UP, REFUSED, Limits
+from murmur_pubsub.promise import GIVEN_UP, PUBLISHERS_WAIT, REFUSED, Limits
 from spark_analysis.excuses import IN_HAND_US, Case, Excuse
 from spark_analysis.fault_windows import NEVER_US
 
 _NOTICED_US = 500_000
 """How long after the last word of a client its absence may begin in the journal, at most half of a lease."""
-TOPICS = (GIVEN_UP, REFUSED)
+TOPICS = (GIVEN_UP, REFUSED, PUBLISHERS_WAIT)
 REFUSED_AND_DELIVERED = "refused and delivered all the same"
 """What is wrong with a delivery of a refused event, in words."""
 

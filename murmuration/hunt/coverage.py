@@ -197,6 +197,7 @@ class ObservedRun(VirtualRun):
         self._looks_us: list[int] = []
         self._kept_at_first: Counter[Place] = Counter()
         self._kept_soon: Counter[Place] | None = None
+        self._latecomers = False
         self._entries = 0
         promise = promise_of(deployment)
         self._waits_for_the_away = promise.excuses_by_connection or promise.recovers is not None
@@ -208,6 +209,7 @@ class ObservedRun(VirtualRun):
         mended = self._in_force.names
         self._note_what_is_kept_soon()
         came = super().carry_out(step, fault)
+        self._latecomers |= any(self.runtime.nodes[name].incarnation == 0 for name in came)
         self._in_force.step(fault, self._fault_injector.gone, came)
         if fault.kind is FaultKind.ORDER:
             self._ordered[step] = fault.nodes[0]
@@ -337,6 +339,8 @@ class ObservedRun(VirtualRun):
 
     def _settled(self, until_us: int) -> None:
         super()._settled(until_us)
+        if self._latecomers:
+            self._latecomers, self._kept_soon = False, (self._kept_soon or Counter()) | self._kept_now()
         self._in_force.settled()
 
 

@@ -27,7 +27,8 @@ _GROWN_MAX = 40
 class Sight:
     """What a property sees: the machines that run, how many records each node has in stable storage, the time, and what
     the faults do that are in force. Of each place how much any machine kept there when publishing began, and how much
-    soon after: when the first event was delivered, or just before the first fault."""
+    soon after: when the first event was delivered, or just before the first fault. Where nodes come for the first time
+    later, that is asked again when what they want has settled."""
 
     machines: Mapping[NodeName, Machine]
     records: Mapping[NodeName, int]

@@ -6,7 +6,7 @@ left out of each schedule: what only shows without some other fault is seen as w
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ PUBLICATIONS_MAX = 150
 _DRAWS = 60
 """Of some pairs six in seven schedules cannot be."""
 _CHANGING = 0.5
+_SELDOM = 0.3
 """In so many of the schedules that publish for long subscriptions change all the while."""
 
 
@@ -125,26 +126,31 @@ def _draw_scenario(rng: random.Random, space: ScheduleSpace) -> dict[str, Any]:
     if space.varied:
         data = varied(rng, space, data)
     if space.parameters and rng.random() < 0.5:
-        data["broker"] = _with_parameters(rng, space, data)
+        data["broker"] = _with_parameters(rng, data, space.parameters, 0.5)
+    if space.seldom and rng.random() < 0.5:
+        data["broker"] = _with_parameters(rng, data, space.seldom, _SELDOM)
     return data
 
 
-def _with_parameters(rng: random.Random, space: ScheduleSpace, data: Mapping[str, Any]) -> dict[str, Any]:
-    """The section `broker` with some parameters drawn; without them if the protocols refuse these together."""
-    given = space.broker.get("parameters", {})
+def _with_parameters(
+    rng: random.Random, data: Mapping[str, Any], choices: Mapping[str, Mapping[str, Sequence[object]]], share: float
+) -> dict[str, Any]:
+    """The section `broker` with that share of these parameters drawn; without them if the protocols refuse these
+    together."""
+    given = data["broker"].get("parameters", {})
     drawn = {
         name: {
             **given.get(name, {}),
-            **{key: rng.choice(values) for key, values in tried.items() if rng.random() < 0.5},
+            **{key: rng.choice(values) for key, values in tried.items() if rng.random() < share},
         }
-        for name, tried in space.parameters.items()
+        for name, tried in choices.items()
     }
-    chosen = {name: keys for name, keys in drawn.items() if keys}
-    broker = {**space.broker, **({"parameters": chosen} if chosen else {})}
+    chosen = {**given, **{name: keys for name, keys in drawn.items() if keys}}
+    broker = {**data["broker"], **({"parameters": chosen} if chosen else {})}
     try:
         build(check_scenario({**data, "broker": broker}, "schedule"))
     except InputError:
-        return dict(space.broker)
+        return dict(data["broker"])
     return broker
 
 

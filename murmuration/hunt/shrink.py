@@ -147,6 +147,8 @@ def _smaller(schedule: Schedule, space: ScheduleSpace) -> Iterator[Schedule]:
     usual = less_varied(schedule.scenario) if space.varied else ()
     for scenario in itertools.chain(usual, smaller_scenarios(schedule.scenario)):
         yield Schedule(scenario, faults)
+    for broker in _fewer_parameters(schedule.scenario["broker"], space.broker.get("parameters", {})):
+        yield Schedule({**schedule.scenario, "broker": broker}, faults)
     for number, fault in enumerate(faults):
         for simpler in _simpler(fault):
             yield Schedule(schedule.scenario, (*faults[:number], simpler, *faults[number + 1 :]))
@@ -193,6 +195,17 @@ def smaller_scenarios(scenario: Mapping[str, Any]) -> Iterator[Mapping[str, Any]
     for key in HARM:
         if links.get(key):
             yield {**scenario, "links": {name: each for name, each in links.items() if name != key}}
+
+
+def _fewer_parameters(broker: Mapping[str, Any], given: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The section `broker` without a parameter that was drawn, for each; at first without all of them."""
+    parameters = broker.get("parameters", {})
+    drawn = [(name, key) for name, keys in parameters.items() for key in keys if key not in given.get(name, {})]
+    for away in (drawn, *([each] for each in drawn)) if drawn else ():
+        left = {name: {key: keys[key] for key in keys if (name, key) not in away} for name, keys in parameters.items()}
+        left = {name: keys for name, keys in left.items() if keys}
+        others = {key: value for key, value in broker.items() if key != "parameters"}
+        yield {**others, "parameters": left} if left else others
 
 
 def _fewer_cells(scenario: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

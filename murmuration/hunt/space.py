@@ -108,6 +108,8 @@ class ScheduleSpace:
     resubscriptions_max: int = 10
     parameters: Mapping[str, Mapping[str, Sequence[object]]] = field(default_factory=lambda: MappingProxyType({}))
     """Values for the parameters of each protocol; half of the schedules choose from them."""
+    seldom: Mapping[str, Mapping[str, Sequence[object]]] = field(default_factory=lambda: MappingProxyType({}))
+    """The same for parameters that have their defaults in all but varied schedules."""
     more: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     """Other keys of every schedule."""
     rate_per_s: int = 40
@@ -158,7 +160,10 @@ def space_of_variant(routing: str, reliability: str, variant: str) -> ScheduleSp
     else:
         space = _space_with_backups(routing, reliability, first)
     if VARIED in (first, *others):
-        return replace(space, varied=True, kinds=(*space.kinds, *COMMANDS, *OUTAGES, *TOGETHER))
+        given = space.broker.get("parameters", {})
+        declared = routing_named(routing), reliability_named(reliability)
+        seldom = {each.name: _not_given(each.tried_seldom, given.get(each.name, {})) for each in declared}
+        return replace(space, varied=True, seldom=seldom, kinds=(*space.kinds, *COMMANDS, *OUTAGES, *TOGETHER))
     return space
 
 
@@ -219,7 +224,11 @@ def _tried(
             choices[key] = (False, True)
         elif get_origin(hints[name]) is Literal:
             choices[key] = get_args(hints[name])
-    return {key: values for key, values in {**choices, **declared.tried}.items() if values and key not in given}
+    return _not_given({**choices, **declared.tried}, given)
+
+
+def _not_given(tried: Mapping[str, Sequence[object]], given: Mapping[str, Any]) -> Mapping[str, Sequence[object]]:
+    return {key: values for key, values in tried.items() if values and key not in given}
 
 
 def _more_keys(router: RoutingDeclaration, recovery: ReliabilityDeclaration) -> Mapping[str, Any]:

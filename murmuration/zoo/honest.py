@@ -8,6 +8,7 @@ from murmur_pubsub.errors import InputError
 from murmuration.deployment.build_deployment import build
 from murmuration.registry import RELIABILITIES, ROUTINGS
 from murmuration.scenario.load import check_scenario
+from murmuration.zoo.durables import C7_IS_AWAY, FULL
 from murmuration.zoo.entry import CHAIN, RING, STRUCTURED, VISITED, Honest, Keys, dotted, scenario_of
 from murmuration.zoo.templates import EveryLink, FirstTimeOnly
 
@@ -93,6 +94,17 @@ HONEST = (
             "workload": {**CHAIN["workload"], "visits": {"b3": [[1, 2.5]]}},
             "faults": [{"at": "2300 ms", "stall": "b2", "for": "250 ms"}],
             "withdrawal_grace": "10 ms",
+        },
+    ),
+    Honest("full log", "publishers wait for a client that is not back", "cells", "durable", {**FULL, **C7_IS_AWAY}),
+    Honest(
+        "full log gryphon",
+        "publishers wait for a broker that is not back",
+        "cells",
+        "gryphon",
+        {
+            "broker": {"parameters": {"gryphon": {"log_most": 40, "checkpoint": 5}}},
+            "faults": [{"at": "500 ms", "kill": "b3"}],
         },
     ),
     Honest("own subscribers", "brokers that deliver themselves", "forwarding", "best_effort", {"last_mile": "broker"}),

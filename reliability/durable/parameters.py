@@ -53,4 +53,5 @@ class DurableParameters(GryphonParameters):
     @property
     def limits(self) -> Limits:
         """How they limit what durable subscriptions are promised."""
-        return Limits(None if self.lease is None else self.lease * 1_000, self.drop_above, self.refuse_above)
+        leased_us = None if self.lease is None else self.lease * 1_000
+        return Limits(leased_us, self.drop_above, self.refuse_above, self.log_most)

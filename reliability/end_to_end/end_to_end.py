@@ -39,7 +39,7 @@ from murmur_pubsub.machine import (
     TimerFired,
 )
 from murmur_pubsub.measure import Measure
-from murmur_pubsub.promise import GIVEN_UP, Promise, Survival
+from murmur_pubsub.promise import GIVEN_UP, PUBLISHERS_WAIT, Promise, Survival
 from reliability.durable.client import RESUMED_ELSEWHERE, DurableClient
 from reliability.durable.keeper import Keeper
 from reliability.durable.log import DurableLog
@@ -68,7 +68,7 @@ from reliability.end_to_end.whereabouts import Whereabouts
 from reliability.gryphon.knowledge import KnowledgeStream
 from reliability.gryphon.messages import Accepted, Handed, HandedBack, Submission
 from reliability.gryphon.pubend import Pubend
-from reliability.gryphon.publishing import PUBLISHERS_WAIT, Publishing
+from reliability.gryphon.publishing import Publishing
 from reliability.gryphon.sessions import Sessions
 from reliability.layer import BrokerServices, Reliability
 from reliability.protocol import ReliabilityProtocol
@@ -481,6 +481,14 @@ END_TO_END = ReliabilityProtocol(
         "catch_up": (1, 5, 20),
         "checkpoint": (5,),
         "lease": ("10 s",),
+    },
+    tried_seldom={
+        "log_most": (3, 10, 30),
+        "resend": ("100 ms",),
+        "idle": ("5 s",),
+        "answer": ("50 ms",),
+        "answer_least": ("5 ms", "100 ms"),
+        "rest_most": ("1 s",),
     },
     check=_check,
 )

@@ -72,7 +72,7 @@ class EndToEndParameters:
     @property
     def limits(self) -> Limits:
         """How they limit what durable subscriptions are promised."""
-        return Limits(None if self.lease is None else self.lease * 1_000)
+        return Limits(None if self.lease is None else self.lease * 1_000, waits_above=self.log_most)
 
     @property
     def redundant(self) -> tuple[RedundantEnd, ...]:

@@ -365,5 +365,12 @@ EPIDEMIC = ReliabilityProtocol(
         "rest_after": ("200 ms",),
         "linger": ("0 ms",),
     },
+    tried_seldom={
+        "remember": (1500,),
+        "interval_max": ("100 ms",),
+        "settle": ("100 ms",),
+        "p_forward": (0.3, 1.0),
+        "p_source": (0.0, 1.0),
+    },
     check=_check,
 )

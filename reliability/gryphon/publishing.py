@@ -14,13 +14,11 @@ from typing import NamedTuple
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
 from murmur_pubsub.machine import Effect, NodeName, Record, Send
+from murmur_pubsub.promise import PUBLISHERS_WAIT
 from reliability.gryphon.messages import Accepted, Submission
 from reliability.gryphon.pubend import Pubend
 from reliability.gryphon.pubend_log import Logged, PubendLog
 from reliability.gryphon.submissions import Submissions
-
-PUBLISHERS_WAIT = 155
-"""Topic of the journal rows that say that the log is full and publishers have to wait (value 1), or no more (0)."""
 
 
 class Known(NamedTuple):

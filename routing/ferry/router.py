@@ -87,6 +87,7 @@ FERRY = RoutingProtocol(
     runs_on=RunsOn.STRUCTURED,
     keeps_order=False,
     tried={"degree": (12,), "small_world_links": (3,), "view": (8,), "shuffled": (3,), "filters_max": (1,)},
+    tried_seldom={"attributes": (["a0"],)},
     recovers=gossip_recovers,
     check=fits_the_ring,
 )

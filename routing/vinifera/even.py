@@ -122,6 +122,7 @@ VINIFERA_EVEN = RoutingProtocol(
         "balance_rounds": (1,),
         "rotations": (1, 3),
     },
+    tried_seldom={"attributes": ({"a0": {"min": 0, "max": 1}},)},
     recovers=gossip_recovers,
     check=fits_the_ring,
 )

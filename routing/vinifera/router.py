@@ -123,6 +123,7 @@ VINIFERA = RoutingProtocol(
         "beta": (2,),
         "balance_rounds": (1,),
     },
+    tried_seldom={"attributes": ({"a0": {"min": 0, "max": 1}},)},
     recovers=gossip_recovers,
     check=fits_the_ring,
 )

@@ -9,7 +9,7 @@ from murmuration.hunt.chunk import Quarry
 from murmuration.hunt.fault_draws import DrawnFault
 from murmuration.hunt.mutation import drawn_in_bursts
 from murmuration.hunt.schedule import Schedule, draw_parts
-from murmuration.hunt.shrink import Shrinking, Smaller, _simpler, shrink, still_fails
+from murmuration.hunt.shrink import Shrinking, Smaller, _fewer_parameters, _simpler, shrink, still_fails
 from murmuration.hunt.symptoms import Symptom, tried
 from tests.hunt.hunting import ENOUGH_S
 from tests.hunt.test_coverage import CHAIN
@@ -38,6 +38,31 @@ def test_one_fault_is_left_where_one_is_enough(seed: int) -> None:
     assert [set(entry) - {"at", "for"} for entry in small.keys["faults"]] == [{"kill"}], "the most common kind"
     assert small.keys["overlay"]["brokers"] == 2
     assert small.keys["workload"]["publications"] == 1
+
+
+def test_parameters_that_do_not_matter_are_left_out() -> None:
+    quarry = Quarry("multipath", "tests.hunt.properties_asked:Restless")
+    space = quarry.space()
+    schedules = (failing(quarry, seed) for seed in range(50))
+    schedule = next(each for each in schedules if "parameters" in each.scenario["broker"])
+    symptom = tried(schedule.keys(space)).symptom
+    assert symptom is not None
+    assert "parameters" not in shrink(schedule, space, symptom, ENOUGH_S).keys["broker"]
+
+
+def test_of_parameters_those_that_were_drawn_are_left_out_all_at_once_or_each() -> None:
+    given = {"end_to_end": {"pubends": ["b0"]}}
+    broker = {
+        "routing": "multipath",
+        "parameters": {"multipath": {"delta": 2}, "end_to_end": {"pubends": ["b0"], "gap": "20 ms"}},
+    }
+    left = [fewer["parameters"] for fewer in _fewer_parameters(broker, given)]
+    assert left == [
+        given,
+        {"end_to_end": {"pubends": ["b0"], "gap": "20 ms"}},
+        {"multipath": {"delta": 2}, "end_to_end": {"pubends": ["b0"]}},
+    ]
+    assert not list(_fewer_parameters({"routing": "multipath"}, {}))
 
 
 def test_it_comes_out_the_same_however_many_are_tried_at_once_and_in_whatever_order_they_end() -> None:

@@ -91,6 +91,17 @@ def test_varied_schedules_have_hosts_shared_actors_churn_and_journals_without_ho
     assert who - {"c"}, "brokers"
 
 
+def test_logs_of_varied_schedules_may_be_short() -> None:
+    def logs(pair: str) -> list[int]:
+        scenarios = (draw_scenario(random.Random(seed), Quarry.named(pair).space()) for seed in range(60))
+        given = (each["broker"].get("parameters", {}).get("end_to_end", {}) for each in scenarios)
+        return [each["log_most"] for each in given if "log_most" in each]
+
+    assert len(logs("forwarding/end_to_end/backups+varied")) > 5
+    assert set(logs("forwarding/end_to_end/varied")) == {3, 10, 30}
+    assert not logs("forwarding/end_to_end")
+
+
 @pytest.mark.parametrize(
     ("pair", "harmed"),
     [

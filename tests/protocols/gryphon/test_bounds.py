@@ -7,13 +7,13 @@ import pytest
 
 from murmur_pubsub.event import Event
 from murmur_pubsub.machine import Answer, Effect, LinkDown, LinkUp, Order, Publish, Received, Send, TimerFired
+from murmur_pubsub.promise import PUBLISHERS_WAIT
 from murmuration.harness.cluster import Cluster
 from reliability.gryphon.client import GryphonClient
 from reliability.gryphon.declaration import GRYPHON
 from reliability.gryphon.gryphon import Gryphon
 from reliability.gryphon.messages import Accepted, AckExpected, Submission
 from reliability.gryphon.parameters import GryphonParameters
-from reliability.gryphon.publishing import PUBLISHERS_WAIT
 from reliability.gryphon.submissions import Submissions
 from tests.deployments import played, reliability_at
 from tests.parameters import parameters_of

@@ -1,0 +1,122 @@
+"""Publishers wait while a log is full: what that excuses, by rows and cases made by hand."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from murmur_pubsub.faults import FaultKind
+from murmur_pubsub.promise import PUBLISHERS_WAIT, Limits, RedundantEnd
+from spark_analysis.changing_overlay import OverlayAt
+from spark_analysis.connections import Away, Connections
+from spark_analysis.durable_connections import DurableConnections, Stay
+from spark_analysis.excuses import Case
+from spark_analysis.fault_windows import NEVER_US, FaultStep, Window
+from spark_analysis.full_logs import FullLog, full_logs, time_waiting
+from spark_analysis.given_up import ToldRow
+from spark_analysis.passages import Passage
+
+S = 1_000_000
+NAMES = ("b0", "b1")
+HOMES = {"c0": "b0", "c1": "b1", "c2": "b1"}
+LINKS = (("b0", "b1"), *HOMES.items())
+OVERLAYS = [OverlayAt(0, LINKS, True)]
+STAYS = {client: [Stay(home, 0, NEVER_US)] for client, home in HOMES.items()}
+MISSING = Case("missing", "c0", "c1", published_us=5 * S)
+C2_IS_AWAY = {"c2": [Away(2 * S, NEVER_US)]}
+ONE = (FullLog("b0", 4 * S, 8 * S),)
+TO_THE_END = (FullLog("b0", 4 * S, NEVER_US),)
+
+
+def killed(name: str, at_us: int, until_us: int = NEVER_US) -> Window:
+    step = FaultStep(0, FaultKind.KILL, f"kill {name}", (name,))
+    return Window(step, at_us, at_us, until_us, until_us, frozenset({name}))
+
+
+def rows(*said: tuple[int, int]) -> list[ToldRow]:
+    """What b0 said when: 1 or 0."""
+    return [ToldRow(at_us, PUBLISHERS_WAIT, 0, 0, 0, value) for at_us, value in said]
+
+
+@pytest.mark.parametrize(
+    ("said", "windows", "stretches"),
+    [
+        ([(2 * S, 1), (3 * S, 0)], [], [(2 * S, 3 * S)]),
+        ([(2 * S, 1)], [], [(2 * S, NEVER_US)]),
+        ([(2 * S, 1), (4 * S, 1), (5 * S, 0)], [killed("b0", 3 * S, 4 * S)], [(2 * S, 5 * S)]),
+        ([(2 * S, 1)], [killed("b0", 3 * S, 4 * S)], [(2 * S, 3 * S)]),
+        ([(2 * S, 1)], [killed("b1", 3 * S, 4 * S)], [(2 * S, NEVER_US)]),
+        ([(S // 2, 1), (3 * S, 0)], [], []),
+        ([(3 * S, 0)], [], []),
+    ],
+    ids=[
+        "it goes on", "it does not", "it starts again and is full still", "it starts again", "another one dies",
+        "too few had been published", "it was not full",
+    ],
+)  # fmt: skip
+def test_a_log_is_full_from_a_word_to_the_next(
+    said: Sequence[tuple[int, int]], windows: Sequence[Window], stretches: Sequence[tuple[int, int]]
+) -> None:
+    published_us = [S, S, S]
+    found = full_logs(rows(*said), NAMES, Limits(waits_above=3), windows, published_us)
+    assert [(each.from_us, each.until_us) for each in found] == stretches
+    assert not full_logs(rows(*said), NAMES, Limits(), windows, published_us), "who promises nothing of it may not wait"
+
+
+@pytest.mark.parametrize(
+    ("handed_us", "until_us"), [(3 * S, None), (4 * S, 8 * S), (7 * S, 8 * S), (9 * S, None), (19 * S, 31 * S)]
+)
+def test_an_event_waits_while_one_stretch_follows_another(handed_us: int, until_us: int | None) -> None:
+    of_another = FullLog("b1", 0, NEVER_US)
+    full = [of_another, FullLog("b0", 4 * S, 8 * S), FullLog("b0", 19 * S, 25 * S), FullLog("b0", 25 * S + 9, 31 * S)]
+    waiting = time_waiting(full, ["b0"], handed_us, S // 2)
+    assert (None if waiting is None else waiting.until_us) == until_us
+
+
+CASES = {
+    "it went on": (ONE, C2_IS_AWAY, MISSING, None),
+    "it went on, but the subscriber had withdrawn": (
+        ONE, {}, MISSING._replace(withdrawn_us=7 * S), "it waited for room in the log of b0 when c1 withdrew",
+    ),
+    "the subscriber withdrew long after that": (ONE, {}, MISSING._replace(withdrawn_us=12 * S), None),
+    "the subscriber had a later one before it withdrew": (
+        ONE, {}, MISSING._replace(withdrawn_us=7 * S, overtaken_us=6 * S), None,
+    ),
+    "it was full to the end": (TO_THE_END, C2_IS_AWAY, MISSING, "c2 is away: the log of b0 stayed full"),
+    "it was full to the end, and nobody is away": (TO_THE_END, {}, MISSING, None),
+    "there is a later one": (TO_THE_END, C2_IS_AWAY, MISSING._replace(overtaken_us=6 * S), None),
+    "it had come long before": (TO_THE_END, C2_IS_AWAY, MISSING._replace(published_us=2 * S), None),
+    "its publisher was away then": (
+        TO_THE_END, {**C2_IS_AWAY, "c0": [Away(S, 5 * S)]}, MISSING._replace(published_us=2 * S), "stayed full",
+    ),
+    "another broker's log was full": ((FullLog("b1", 4 * S, NEVER_US),), C2_IS_AWAY, MISSING, None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("durable", [False, True])
+@pytest.mark.parametrize(("full", "away", "case", "says"), CASES.values(), ids=list(CASES))
+def test_what_waits_for_room_is_excused_while_something_is_away(
+    full: Sequence[FullLog], away: dict[str, list[Away]], case: Case, says: str | None, durable: bool
+) -> None:
+    of_all = (away, (), HOMES, 30 * S, OVERLAYS)
+    if durable:
+        judge: Connections = DurableConnections(*of_all, last_us=60 * S, stays=STAYS, full=full)
+    else:
+        judge = Connections(*of_all, full=full)
+    found = judge.explain(case, Passage())
+    assert (found is None) == (says is None)
+    assert says is None or (found is not None and says in found.text)
+
+
+@pytest.mark.parametrize(("delivered_us", "is_excused"), [(8 * S + S // 2, True), (12 * S, False)])
+def test_what_waited_may_come_to_a_later_subscriber(delivered_us: int, is_excused: bool) -> None:
+    early = Case("spurious", "c0", "c1", 5 * S, delivered_us, early=True)
+    judge = Connections({}, (), HOMES, 30 * S, OVERLAYS, full=ONE)
+    assert (judge.explain(early, Passage()) is not None) == is_excused
+
+
+def test_of_redundant_brokers_either_may_be_full() -> None:
+    end = RedundantEnd("b0", "b1", "b2", S, 40)
+    full = [FullLog("b1", 4 * S, NEVER_US)]
+    known = (C2_IS_AWAY, (), HOMES, 30 * S, OVERLAYS, False, True, 60 * S, STAYS)
+    assert DurableConnections(*known, redundant=[end], full=full).explain(MISSING, Passage()) is not None
+    assert DurableConnections(*known, full=full).explain(MISSING, Passage()) is None
