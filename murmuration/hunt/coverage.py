@@ -9,7 +9,7 @@ import functools
 import heapq
 import itertools
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from operator import or_
 from pathlib import Path
@@ -106,11 +106,12 @@ def _coarsely(fault: Fault) -> str:
 
 
 class FaultsInForce:
-    """Which faults are in force, and which were until lately: until all had settled after their end."""
+    """Which faults are in force, and which were until lately: until all had settled after their end. `absent`: nodes
+    that are not there at first."""
 
-    def __init__(self) -> None:
+    def __init__(self, absent: Iterable[NodeName] = ()) -> None:
         self._faults: dict[tuple[FaultKind, tuple[NodeName, ...]], str] = {}
-        self._dead: set[NodeName] = set()
+        self._dead = set(absent)
         self._after: dict[tuple[str, tuple[NodeName, ...]], None] = {}
 
     def step(self, fault: Fault, gone: Sequence[NodeName] = (), came: Sequence[NodeName] = ()) -> None:
@@ -118,7 +119,8 @@ class FaultsInForce:
         self._dead = (self._dead | {*gone}) - {*came}
         nodes = tuple(sorted(gone if fault.kind in DEATHS else fault.nodes))
         ended = [key for key in self._faults if self._is_ended(key, fault.kind, nodes)]
-        if fault.kind is FaultKind.CONNECT and not ended:  # it joins anew what another link had joined
+        if fault.kind is FaultKind.CONNECT and not ended and self._dead.isdisjoint(nodes):
+            # It joins anew what another link had joined.
             ended = [key for key in self._faults if key[0] is FaultKind.DISCONNECT][:1]
         for key in ended:
             self._after[f"after {self._faults.pop(key)}", key[1]] = None
@@ -191,7 +193,7 @@ class ObservedRun(VirtualRun):
         self._limit_us = _NEVER_US
         self._due_us: dict[str, int] = {}
         self._settled_properties: set[str] = set()
-        self._in_force = FaultsInForce()
+        self._in_force = FaultsInForce(deployment.start_down)
         self._ordered: dict[int, NodeName] = {}
         self._lost_order = False
         self._looks_us: list[int] = []

@@ -182,6 +182,8 @@ def smaller_scenarios(scenario: Mapping[str, Any]) -> Iterator[Mapping[str, Any]
         yield from _fewer_cells(scenario)
     for key, least in _COUNTS.items():
         count = workload.get(key)
+        if key == "users":
+            least = max(least, 1 + workload.get("mean_degree", 0))  # each has so many friends
         if type(count) is int:
             for smaller in sorted({least, count // 4, count // 2, count * 3 // 4, count - 1}):
                 if least <= smaller < count:

@@ -9,6 +9,9 @@ from murmuration.hunt.space import TREES, USUAL, ScheduleSpace
 _OFTEN = 0.4
 """So many of the sections of a schedule are other ones than usual, and so many of the keys of its workload."""
 _BRIEFLY_QUEUED = 0.3
+_BYTES_PER_S = 100_000
+_DIGITS = ((2, 16), (16, 4), (16, 8))
+"""(base, digits) of identifiers."""
 _SELDOM = 0.2
 _CHURNING_MAX = 3
 _CHURN: Mapping[str, object] = {"days": 3, "speed": 20_000, "shortest": "50 ms"}
@@ -16,7 +19,13 @@ _CHURN: Mapping[str, object] = {"days": 3, "speed": 20_000, "shortest": "50 ms"}
 _HOSTS = (2, 3)
 _DENSITIES = (2, 3)
 """Nodes in an actor, which a `kill_actor` takes all."""
-_DELAYS: tuple[object, ...] = ("0 ms", "20 ms", {"uniform": ["500 us", "20 ms"]}, {"exponential": "5 ms"})
+_DELAYS: tuple[object, ...] = (
+    "0 ms",
+    "20 ms",
+    {"uniform": ["500 us", "20 ms"]},
+    {"exponential": "5 ms"},
+    {"normal": ["5 ms", "2 ms"]},
+)
 _DETECTIONS = (
     ("50 ms", "200 ms", "5 ms"),
     ("100 ms", "300 ms", "200 ms"),
@@ -60,6 +69,11 @@ def varied(rng: random.Random, space: ScheduleSpace, scenario: Mapping[str, Any]
         changed["journal"] = "deliveries"
     if rng.random() < _SELDOM:
         changed["churn"] = _churn(rng, changed)
+    overlay = scenario["overlay"]
+    if overlay["kind"] == "structured" and "identifiers" not in overlay and rng.random() < _OFTEN:
+        changed["overlay"] = {**overlay, **dict(zip(("base", "digits"), rng.choice(_DIGITS), strict=True))}
+    if rng.random() < _SELDOM:
+        changed["broker"] = {**scenario["broker"], "matching": "naive"}
     return changed
 
 
@@ -68,10 +82,12 @@ def less_varied(scenario: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for section in ("client_links", "last_mile", "churn", "hosts", "density", "journal"):
         if section in scenario:
             yield {key: value for key, value in scenario.items() if key != section}
+    if "matching" in scenario["broker"]:
+        yield {**scenario, "broker": {key: value for key, value in scenario["broker"].items() if key != "matching"}}
     datagrams = scenario.get("datagrams", {})
     if datagrams.keys() - {"delay"}:
         yield {**scenario, "datagrams": {"delay": datagrams["delay"]}}
-    for section, usual in USUAL.items():
+    for section, usual in {**USUAL, "overlay": {}}.items():
         varied_keys, given = _VARIED.get(section, ()), scenario[section]
         if given.get("kind") == "social":
             given = _usual_workload(given)
@@ -84,6 +100,8 @@ def _links(rng: random.Random, space: ScheduleSpace, scenario: Mapping[str, Any]
     links: dict[str, Any] = {"delay": rng.choice(_DELAYS), "reordering_by": rng.choice(("1 ms", "100 ms"))}
     if rng.random() < _BRIEFLY_QUEUED:
         links |= {"messages_per_s": 500, "queue_messages": rng.choice((3, 20))}
+    if rng.random() < _SELDOM:
+        links["bytes_per_s"] = _BYTES_PER_S
     return links
 
 
@@ -155,7 +173,8 @@ _CHANGES: Mapping[str, Callable[[random.Random, ScheduleSpace, Mapping[str, Any]
     "datagrams": _datagrams,
 }
 _VARIED: Mapping[str, tuple[str, ...]] = {
-    "links": ("delay", "reordering_by", "messages_per_s", "queue_messages"),
+    "links": ("delay", "reordering_by", "messages_per_s", "queue_messages", "bytes_per_s"),
+    "overlay": ("base", "digits"),
     "workload": (*_WORKLOAD, "clients_at"),
 }
 """Keys that are as usual where they are left out, or are usually something else."""

@@ -82,8 +82,8 @@ DIED: Step = (FaultKind.KILL, ["b1"], ["b1"], [])
 LOST: Step = (FaultKind.LOSE_HOST, [], ["b2"], [])
 
 
-def in_force_after(*steps: Step) -> FaultsInForce:
-    in_force = FaultsInForce()
+def in_force_after(*steps: Step, absent: Sequence[str] = ()) -> FaultsInForce:
+    in_force = FaultsInForce(absent)
     for kind, nodes, gone, came in steps:
         in_force.step(Fault(0, kind, tuple(nodes)), gone, came)
     return in_force
@@ -114,6 +114,15 @@ def test_a_link_that_is_gone_is_not_cut() -> None:
     gone: Step = (FaultKind.DISCONNECT, ["b1", "b2"], [], [])
     assert in_force_after((FaultKind.CUT, ["b2", "b1"], [], []), gone).names == ["after cut", "disconnect"]
     assert in_force_after((FaultKind.CUT, ["b2", "b3"], [], []), gone).names == ["cut", "disconnect"]
+
+
+def test_a_link_to_a_node_that_is_not_there_joins_nothing() -> None:
+    gone: Step = (FaultKind.DISCONNECT, ["b1", "b2"], [], [])
+    moved: Step = (FaultKind.CONNECT, ["b2", "n0"], [], [])
+    assert in_force_after(gone, moved).names == ["after disconnect"]
+    assert in_force_after(gone, moved, absent=["n0"]).names == ["disconnect"]
+    came: Step = (FaultKind.RESTART, ["n0"], [], ["n0"])
+    assert in_force_after(gone, came, moved, absent=["n0"]).names == ["after disconnect"]
 
 
 def test_an_order_or_what_a_client_does_lasts_until_all_has_settled() -> None:
