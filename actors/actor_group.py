@@ -90,7 +90,9 @@ class ActorGroup:
         self.disks_lost: dict[NodeName, None] = {}
         """The nodes that start without what they had stored."""
         self._ahead_us: dict[NodeName, int] = {}
-        """By how much each node's clock is ahead of the driver's, at most."""
+        """By how much each node's clock is ahead of the driver's, at most: a question takes its time."""
+        self._zeros_ns: dict[str, int] = {}
+        """Of each host: what its monotonic clock showed at emulated time zero, as the first node there has it."""
         self.on_death: Callable[[Sequence[NodeName]], None] | None = None
         options: dict[str, Any] = {"num_cpus": 0, "max_restarts": 0, "max_task_retries": 0}
         self._remote = ray.remote(**options, concurrency_groups={"watch": 1})(NodeActor)
@@ -184,6 +186,8 @@ class ActorGroup:
             for name, listening in found.items():
                 self.addresses[name] = (listening.host, listening.port)
                 self.places[name] = listening.place
+                if listening.zero_ns is not None:
+                    self._zeros_ns.setdefault(listening.place.host, listening.zero_ns)
 
     def _new_process(self, name: NodeName) -> Any:
         number = self._deployment.hosts.get(name, 0)
@@ -194,11 +198,15 @@ class ActorGroup:
 
     def _arrival(self, name: NodeName) -> Arrival:
         incarnation = self.incarnations[name] = self.incarnations.get(name, -1) + 1
-        # Of the former incarnation's clock only this is known, and its last input lies behind the driver's now.
-        not_before_us = self._clock.now_us() + self._ahead_us.pop(name, 0) if incarnation else 0
+        host, former = self.hosts[self._deployment.hosts.get(name, 0)], self.places.get(name)
+        zero_ns, ahead_us, not_before_us = self._zeros_ns.get(host), self._ahead_us.pop(name, 0), 0
+        if former is not None and (former.host != host or zero_ns is None):
+            # Of the former incarnation's clock only this is known, and its last input lies behind the driver's now.
+            not_before_us = self._clock.now_us() + ahead_us
         disk_lost = name in self.disks_lost
         self.disks_lost.pop(name, None)
-        return Arrival(self.specs[name], self._deployment.scripts.get(name), incarnation, not_before_us, disk_lost)
+        script = self._deployment.scripts.get(name)
+        return Arrival(self.specs[name], script, incarnation, not_before_us, zero_ns, disk_lost)
 
     def introduce(self, names: Sequence[NodeName]) -> None:
         """Tell these nodes their links and the addresses of all nodes, which starts their machines, and only then let

@@ -2,8 +2,8 @@
 
 Emulated time is microseconds since the run's origin, slowed down by `dilation` (wall seconds for an emulated second).
 It follows the monotonic clock. All processes of one host have that clock in common, so that on the driver's own host
-they agree on the origin exactly. On other hosts the monotonic clock is tied once to the wall clock: there time is as
-good as the synchronisation of the hosts' clocks.
+they agree on the origin exactly. On another host the first node ties the monotonic clock to the wall clock, and all
+later ones take that over: there time is as good as the synchronisation of the hosts' clocks.
 """
 
 import time
@@ -36,19 +36,30 @@ def origin_now() -> Origin:
 class Clock:
     """Tells emulated time, and how long to wait on the wall for a stretch of it."""
 
-    __slots__ = ("_scale_ns", "_zero_ns", "dilation")
+    __slots__ = ("_scale_ns", "_zero_ns", "dilation", "went_on")
 
-    def __init__(self, origin: Origin, dilation: float) -> None:
+    def __init__(self, origin: Origin, dilation: float, zero_ns: int | None = None) -> None:
+        """`zero_ns`: what this host's monotonic clock showed at the origin (None: nobody here has said so yet)."""
         self.dilation = dilation
+        self.went_on = False
+        """Is it ahead of what the origin says? See `not_before`."""
         self._scale_ns = int(1000 * dilation)
-        here = origin.monotonic_clock and origin.monotonic_clock == _monotonic_clock()
-        self._zero_ns = origin.monotonic_ns if here else origin.wall_ns - _wall_ahead_ns()
+        if zero_ns is None:
+            here = origin.monotonic_clock and origin.monotonic_clock == _monotonic_clock()
+            zero_ns = origin.monotonic_ns if here else origin.wall_ns - _wall_ahead_ns()
+        self._zero_ns = zero_ns
+
+    @property
+    def zero_ns(self) -> int | None:
+        """What this host's monotonic clock showed at the origin, for others there; None if this clock went on."""
+        return None if self.went_on else self._zero_ns
 
     def not_before(self, floor_us: int) -> None:
-        """Go on from that time, if it is less here. A node that was started again is handed no time that lies before
-        what its former incarnation was handed, though its host's clock was put back, or it is another host's."""
+        """Go on from that time, if it is less here. A node that is started again on another host is handed no time that
+        lies before what its former incarnation was handed, though that host's clock is behind."""
         behind_us = floor_us - self.now_us()
         if behind_us > 0:
+            self.went_on = True
             self._zero_ns -= behind_us * self._scale_ns
 
     def now_us(self) -> int:

@@ -62,7 +62,7 @@ class LiveNode:
     """One incarnation of a node. `link_specs` says which peers may have a link here and what it is like,
     `brokers` which of them are brokers; both may grow. `failure`: why it is of no use any more. `work_us`: the time
     that a fault adds to each message, in which the process is blocked. `keeper` has the node's stable log.
-    `not_before_us`: no time that the machine is handed lies before that.
+    `clock`: where its times come from.
     """
 
     def __init__(
@@ -72,15 +72,14 @@ class LiveNode:
         machine: Machine,
         recorder: Recorder,
         settings: ActorSettings,
+        clock: Clock,
         keeper: LogKeeper | None = None,
-        not_before_us: int = 0,
     ) -> None:
         self.spec = spec
         self.machine = machine
         self.party = Party(spec.name, incarnation)
         self.token = settings.token
-        self.clock = Clock(settings.origin, settings.run.time_dilation)
-        self.clock.not_before(not_before_us)
+        self.clock = clock
         self.work_us = 0
         self.gate = Gate()
         self._workbench = Workbench(self)

@@ -45,7 +45,9 @@ class NodeActor:
             gc.set_threshold(50_000, 20, 50)
         host = settings.host or ray.util.get_node_ip_address()
         place = own_place(ray.get_runtime_context().get_node_id())
-        listening = {name: Listening(*resident.listen(host), place) for name, resident in coming.items()}
+        listening = {
+            name: Listening(*resident.listen(host), place, resident.clock.zero_ns) for name, resident in coming.items()
+        }
         residents.update(coming)
         return listening
 

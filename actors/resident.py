@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from actors.actor_settings import ActorSettings
+from actors.clock import Clock
 from actors.connection import Connection
 from actors.handshake import Address
 from actors.live_node import LiveNode
@@ -39,16 +40,19 @@ class Listening(NamedTuple):
     host: str
     port: int
     place: ProcessPlace
+    zero_ns: int | None
+    """See `actors.clock.Clock.zero_ns`."""
 
 
 class Arrival(NamedTuple):
-    """What an incarnation is made from. `not_before_us`: no time that the machine is handed lies before that.
-    `disk_lost`: what earlier incarnations have stored is gone."""
+    """What an incarnation is made from. `zero_ns`: see `actors.clock.Clock`. `not_before_us`: no time that the machine
+    is handed lies before that. `disk_lost`: what earlier incarnations have stored is gone."""
 
     spec: NodeSpec
     script: Script | None
     incarnation: int
-    not_before_us: int
+    not_before_us: int = 0
+    zero_ns: int | None = None
     disk_lost: bool = False
 
 
@@ -74,9 +78,11 @@ class Resident:
 
     def __init__(self, arrival: Arrival, household: Household) -> None:
         """Make the node's machine. Raises `ProtocolError` for one that cannot be made."""
-        self._spec, script, self._incarnation, self._not_before_us, self._disk_lost = arrival
+        self._spec, script, self._incarnation, not_before_us, zero_ns, self._disk_lost = arrival
         self._household = household
         self._settings = household.settings
+        self.clock = Clock(self._settings.origin, self._settings.run.time_dilation, zero_ns)
+        self.clock.not_before(not_before_us)
         self._player = None if script is None else Player(script)
         self._machine: Machine | None = self._make_machine()
         self._node: LiveNode | None = None
@@ -97,9 +103,7 @@ class Resident:
         if self._disk_lost:
             discard(log)
         keeper = self._keeper = LogKeeper(log, self._spec.name)
-        self._node = LiveNode(
-            self._spec, self._incarnation, self._machine, recorder, settings, keeper, self._not_before_us
-        )
+        self._node = LiveNode(self._spec, self._incarnation, self._machine, recorder, settings, self.clock, keeper)
         self._machine = None  # the node has it, and nobody else
         self._node.links.addresses = self._household.addresses
         self._recorder = recorder

@@ -17,7 +17,7 @@ from typing import Any
 import msgpack
 
 from actors.actor_settings import ActorSettings
-from actors.clock import origin_now
+from actors.clock import Clock, origin_now
 from actors.connection import Connection
 from actors.live_node import LiveNode
 from benchmarks.bare_ring import BareNode
@@ -53,8 +53,9 @@ def _node(folder: Path) -> tuple[LiveNode, Recorder, Connection]:
     """The middle one of three brokers, its recorder, and its link with the first."""
     spec = NodeSpec("b1", "broker", BROKER_FACTORY, {**RING_PARTS, "brokers": 3})
     recorder = Recorder(JournalWriter(folder, "b1", 1), 1, _NUMBERS)
-    settings = ActorSettings(RunSettings(1), "", str(folder), str(folder), _NUMBERS, origin_now(), None)
-    node = LiveNode(spec, 0, make_machine(spec, 1), recorder, settings)
+    origin = origin_now()
+    settings = ActorSettings(RunSettings(1), "", str(folder), str(folder), _NUMBERS, origin, None)
+    node = LiveNode(spec, 0, make_machine(spec, 1), recorder, settings, Clock(origin, 1.0))
     node.brokers = frozenset(_NUMBERS)
     links = []
     for name in ("b0", "b2"):

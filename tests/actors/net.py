@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from actors.actor_settings import ActorSettings
-from actors.clock import Origin
+from actors.clock import Clock, Origin
 from actors.connection import Connection
 from actors.handshake import Dialler, Party, Purpose
 from actors.live_node import LiveNode
@@ -57,7 +57,9 @@ class Net:
         run = RunSettings(1, **options)
         settings = ActorSettings(run, TOKEN, str(self.folder), str(self.folder), NUMBERS, self.origin, "127.0.0.1")
         machine = machine or make_machine(spec, 1)
-        node = LiveNode(spec, incarnation, machine, recorder, settings, keeper, not_before_us)
+        clock = Clock(self.origin, run.time_dilation)
+        clock.not_before(not_before_us)
+        node = LiveNode(spec, incarnation, machine, recorder, settings, clock, keeper)
         node.link_specs.update(links)
         node.brokers = frozenset({"b0", "b1"})
         node.start()

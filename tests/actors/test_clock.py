@@ -56,6 +56,19 @@ def test_processes_of_one_host_agree_though_its_wall_clock_is_put_back_between_t
     assert began_us <= between_us <= ended_us
 
 
+def test_later_nodes_of_another_host_have_the_tie_of_its_first_though_its_wall_clock_is_put_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    origin = Origin(time.time_ns())
+    first = Clock(origin, 1.0)
+    put_back(monkeypatch, HOUR_NS)
+    later = Clock(origin, 1.0, first.zero_ns)
+    assert first.now_us() <= later.now_us() <= first.now_us()
+    assert later.zero_ns == first.zero_ns
+    later.not_before(first.now_us() + 1_000_000)
+    assert later.zero_ns is None, "it is ahead, and nobody else is to be"
+
+
 @pytest.mark.parametrize("reading", ["time_ns", "monotonic_ns"])
 def test_a_process_of_another_host_that_waits_for_a_core_while_it_reads_the_clocks_still_agrees(
     monkeypatch: pytest.MonkeyPatch, reading: str

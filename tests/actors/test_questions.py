@@ -10,6 +10,7 @@ import pytest
 from actors.actor_group import BETWEEN_QUESTIONS_S, ActorGroup
 from actors.actor_settings import ActorSettings
 from actors.clock import Clock, Origin
+from actors.processes import ProcessPlace
 from actors.run import LiveRun
 from tests.deployments import Shape, random_deployment
 
@@ -97,6 +98,24 @@ def test_actors_start_in_waves_each_with_all_of_its_nodes(log: list[object], mon
 def test_a_clock_is_compared_with_the_time_when_its_own_node_was_asked(group: ActorGroup) -> None:
     group.status()
     assert group._ahead_us == dict.fromkeys(["b0", "b1", "b2", "c0"], 0)
+
+
+@pytest.mark.parametrize(
+    ("former_host", "known", "not_before_us", "zero_ns"),
+    [("host", {"host": 5}, 0, 5), ("host", {}, 7_040, None), ("elsewhere", {"host": 5}, 7_040, 5)],
+    ids=["where it was", "nobody there has said when time began", "on another host"],
+)
+def test_only_a_node_that_goes_elsewhere_is_kept_ahead_of_what_it_was_handed(
+    group: ActorGroup, former_host: str, known: dict[str, int], not_before_us: int, zero_ns: int | None
+) -> None:
+    """The answer to a question takes its time: a node was put ahead by that with each restart."""
+    assert group._arrival("b0").not_before_us == 0
+    group._zeros_ns = known
+    group._ahead_us["b0"] = 7_000
+    group._clock.at_us = 40  # type: ignore[attr-defined]
+    group.places["b0"] = ProcessPlace("name", former_host, 1)
+    arrival = group._arrival("b0")
+    assert (arrival.incarnation, arrival.not_before_us, arrival.zero_ns) == (1, not_before_us, zero_ns)
 
 
 @pytest.mark.parametrize(
