@@ -10,6 +10,7 @@ by substitute. With covering it keeps an index of its own, of a covering set for
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import ClassVar
 
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import NodeName
@@ -139,6 +140,8 @@ class MasterSubscriptionTable:
 
 class WorkingSubscriptionTable:
     """The master table over a working overlay map, for ppaths that may be those of another time."""
+
+    remembers: ClassVar = ("_covering",)  # made anew of the master table when an event asks after a change of links
 
     def __init__(
         self,

@@ -61,6 +61,31 @@ def test_what_is_made_of_subscriptions_to_pass_the_first_event_on_is_no_memory_t
     assert tried({"runtime": "virtual", "datagrams": {"delay": "1 ms"}, **keys}).symptom is None
 
 
+def test_covering_sets_made_after_a_link_went_are_no_memory_that_grows() -> None:
+    """Hunt of multipath/end_to_end/varied, seed 623: a broker is killed before the first event."""
+    workload = {
+        "kind": "social",
+        "users": 40,
+        "mean_degree": 2,
+        "users_at": "random",
+        "clients_per_broker": 1,
+        "posts": 3,
+    }
+    broker = {"routing": "multipath", "reliability": "end_to_end", "parameters": {"multipath": {"covering": True}}}
+    keys = {
+        "runtime": "virtual",
+        "seed": 1388,
+        "overlay": {"kind": "chain", "brokers": 4},
+        "workload": {**workload, "rate_per_s": 40},
+        "broker": broker,
+        "links": {"delay": "2 ms"},
+        "datagrams": {"delay": "1 ms"},
+        "failure_detection": {"heartbeat": "100 ms", "timeout": "300 ms", "reconnect": "20 ms"},
+        "faults": [{"at": "0 ms", "kill": "b0", "for": "50 ms"}],
+    }
+    assert tried(keys).symptom is None
+
+
 def test_the_copy_of_a_log_on_the_disk_is_no_memory_that_grows() -> None:
     """Schedule multipath/end_to_end/backups 2900699: 88 events before the first checkpoint."""
     disk = TwinDisk("b0")
