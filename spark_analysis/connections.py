@@ -148,11 +148,9 @@ class Connections:
         if case.finding == "missing":
             return self._missing(case) or self._waited(case)
         if case.early and case.delivered_us is not None:
-            if self._waited(case) is not None:
-                return self._waited(case)
             if self.lossy and case.delivered_us <= case.published_us + self.limit_us:
                 return Excuse("links lose messages: the event was held up until its subscriber had subscribed")
-            return self._held_up(case)
+            return self._waited(case) or self._held_up(case)
         return None
 
     def _home(self, name: str) -> str:
@@ -225,9 +223,10 @@ class Connections:
             return Excuse(f"it waited for room in the log of {waiting.broker} when {case.client} withdrew")
         if waiting.until_us < NEVER_US or case.overtaken_us is not None:
             return None
-        gone = [window.step.text for window in self.windows if window.severs and window.undone_us == NEVER_US]
-        gone += [f"{name} is away" for name, times in self.away.items() if times and times[-1].until_us == NEVER_US]
-        return Excuse(f"{gone[0]}: the log of {waiting.broker} stayed full") if gone else None
+        broken = (window.step.text for window in self.windows if window.severs and window.undone_us == NEVER_US)
+        gone = (f"{name} is away" for name, times in self.away.items() if times and times[-1].until_us == NEVER_US)
+        cause = next(itertools.chain(broken, gone), None)
+        return None if cause is None else Excuse(f"{cause}: the log of {waiting.broker} stayed full")
 
     def _takers(self, case: Case) -> Sequence[str]:
         """The brokers one of which takes what the publisher publishes."""
