@@ -86,6 +86,8 @@ def publishing_for_long(
     workload = dict(scenario["workload"])
     if workload["kind"] == "social":
         workload["posts"] = publications
+    elif workload["kind"] == "paced":
+        workload["seconds"] = publications // space.rate_per_s
     else:
         workload["publications"] = publications
         if space.resubscriptions_max and rng.random() < _CHANGING:

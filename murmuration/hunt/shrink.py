@@ -16,13 +16,13 @@ from murmuration.hunt.fault_draws import LASTING_MS, DrawnFault
 from murmuration.hunt.schedule import Schedule
 from murmuration.hunt.space import DRAIN, LINKED_RECOVERY, ScheduleSpace
 from murmuration.hunt.symptoms import Symptom, tried
-from murmuration.hunt.varying import less_varied
+from murmuration.hunt.varying import broker_names, less_varied
 
 _COMMON = ("kill", "cut", "stall", "partition", "rewire", "loss", "storm", "slow", "delay", "outage", "rolling")
 """Kinds of faults of which an earlier one may stand for a later one."""
 _COUNTS = {
     "publications": 1, "posts": 1, "clients": 1, "clients_per_broker": 1, "users": 4, "mean_degree": 2,
-    "resubscriptions": 0, "subscribers_per_actor": 1,
+    "resubscriptions": 0, "subscribers_per_actor": 1, "seconds": 1,
 }  # fmt: skip
 """What a workload may have fewer of, and how few at least."""
 _FIRST_TRIED = 4
@@ -172,12 +172,12 @@ def smaller_scenarios(scenario: Mapping[str, Any]) -> Iterator[Mapping[str, Any]
     if type(overlay.get("brokers")) is int and "identifiers" not in overlay:
         for brokers in (2, 3, overlay["brokers"] // 2, overlay["brokers"] - 1):
             if 1 < brokers < overlay["brokers"]:
-                yield _changed(scenario, "overlay", brokers=brokers)
+                yield _of_fewer_brokers(_changed(scenario, "overlay", brokers=brokers))
     elif "identifiers" in overlay:
         for left_out in range(len(overlay["identifiers"])):
             kept = [each for number, each in enumerate(overlay["identifiers"]) if number != left_out]
             if len(kept) > 1:
-                yield _changed(scenario, "overlay", brokers=len(kept), identifiers=kept)
+                yield _of_fewer_brokers(_changed(scenario, "overlay", brokers=len(kept), identifiers=kept))
     if isinstance(overlay.get("cells"), Mapping):
         yield from _fewer_cells(scenario)
     for key, least in _COUNTS.items():
@@ -192,11 +192,33 @@ def smaller_scenarios(scenario: Mapping[str, Any]) -> Iterator[Mapping[str, Any]
                         publishers = min(workload["publishers"], smaller)
                         changed = _changed(changed, "workload", publishers=publishers)
                     yield changed
+    for key in ("publishers", "subscribers", "visits"):
+        for name in workload[key] if isinstance(workload.get(key), Mapping) else ():
+            fewer = {other: each for other, each in workload[key].items() if other != name}
+            if fewer or key == "visits":
+                yield _changed(scenario, "workload", **{key: fewer})
     if workload.get("publishers") == 2:
         yield _changed(scenario, "workload", publishers=1)
     for key in HARM:
         if links.get(key):
             yield {**scenario, "links": {name: each for name, each in links.items() if name != key}}
+
+
+def _of_fewer_brokers(scenario: Mapping[str, Any]) -> dict[str, Any]:
+    """The scenario whose workload and churn name only brokers that there are."""
+    brokers = set(broker_names(scenario["overlay"]))
+    fitted = dict(scenario)
+    if "workload" in scenario:
+        fitted["workload"] = {
+            key: {name: each for name, each in value.items() if name in brokers} if type(value) is dict else value
+            for key, value in scenario["workload"].items()
+        }
+    if "churn" in scenario:
+        who = [name for name in scenario["churn"]["who"] if name in brokers or name.startswith("c")]
+        fitted |= {"churn": {**scenario["churn"], "who": who}}
+        if not who:
+            del fitted["churn"]
+    return fitted
 
 
 def _fewer_parameters(broker: Mapping[str, Any], given: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -233,9 +255,9 @@ def _fewer_cells(scenario: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             workload = smaller["workload"]
             brokers = sum(len(each) for each in left["cells"].values())
             for key in ("clients", "publishers"):
-                if key in workload:
+                if type(workload.get(key)) is int:
                     workload[key] = min(workload[key], brokers)
-            yield smaller
+            yield _of_fewer_brokers(smaller)
 
 
 def _simpler(fault: DrawnFault) -> Iterator[DrawnFault]:

@@ -14,6 +14,7 @@ _DIGITS = ((2, 16), (16, 4), (16, 8))
 """(base, digits) of identifiers."""
 _SELDOM = 0.2
 _CHURNING_MAX = 3
+_VISITED_MAX = 3
 _CHURN: Mapping[str, object] = {"days": 3, "speed": 20_000, "shortest": "50 ms"}
 """A session of the generator is a second long, on average."""
 _HOSTS = (2, 3)
@@ -57,8 +58,8 @@ def varied(rng: random.Random, space: ScheduleSpace, scenario: Mapping[str, Any]
     for section, change in _CHANGES.items():
         if rng.random() < _OFTEN and (other := change(rng, space, scenario)):
             changed[section] = {**scenario.get(section, {}), **other}
-    if rng.random() < _SELDOM and "parameters" not in scenario["broker"]:  # these say who publishes
-        changed["workload"] = _social(rng, scenario["workload"])
+    if rng.random() < 2 * _SELDOM and "parameters" not in scenario["broker"]:  # these say who publishes
+        changed["workload"] = rng.choice((_social, _paced))(rng, scenario)
     if rng.random() < _OFTEN / 2:
         changed["last_mile"] = "broker"
     if rng.random() < _OFTEN:
@@ -89,7 +90,7 @@ def less_varied(scenario: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {**scenario, "datagrams": {"delay": datagrams["delay"]}}
     for section, usual in {**USUAL, "overlay": {}}.items():
         varied_keys, given = _VARIED.get(section, ()), scenario[section]
-        if given.get("kind") == "social":
+        if given.get("kind") in ("social", "paced"):
             given = _usual_workload(given)
         as_usual = {**{key: value for key, value in given.items() if key not in varied_keys}, **usual}
         if as_usual != scenario[section]:
@@ -129,8 +130,9 @@ def _workload(rng: random.Random, space: ScheduleSpace, scenario: Mapping[str, A
     return {**changed, "clients": clients}
 
 
-def _social(rng: random.Random, workload: Mapping[str, Any]) -> dict[str, Any]:
+def _social(rng: random.Random, scenario: Mapping[str, Any]) -> dict[str, Any]:
     """All clients publish and subscribe, each for several users, and ask for many filters."""
+    workload = scenario["workload"]
     return {
         "kind": "social",
         "users": rng.choice(_USERS),
@@ -142,20 +144,49 @@ def _social(rng: random.Random, workload: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _usual_workload(social: Mapping[str, Any]) -> dict[str, Any]:
-    events = {"publications": social["posts"], "rate_per_s": social["rate_per_s"]}
+def _paced(rng: random.Random, scenario: Mapping[str, Any]) -> dict[str, Any]:
+    """Subscribers with one filter each, some of whom come for a while and withdraw it."""
+    brokers, usual = broker_names(scenario["overlay"]), scenario["workload"]
+    publishers = {name: rng.randint(1, 2) for name in rng.sample(brokers, min(len(brokers), rng.randint(1, 2)))}
+    rate_per_s = usual["rate_per_s"] // sum(publishers.values())
+    seconds = max(1, usual["publications"] // (rate_per_s * sum(publishers.values())))
+    visits = {
+        name: [[round(seconds * rng.uniform(0.0, 0.4), 1), round(seconds * rng.uniform(0.6, 1.0), 1)]]
+        for name in rng.sample(brokers, rng.randint(0, min(len(brokers), _VISITED_MAX)))
+    }
+    return {
+        "kind": "paced",
+        "publishers": publishers,
+        "subscribers": {name: rng.randint(1, 2) for name in rng.sample(brokers, rng.randint(1, len(brokers)))},
+        "rate_per_s": rate_per_s,
+        "seconds": seconds,
+        "share": rng.choice((0.3, 1.0)),
+        **({"visits": visits} if visits else {}),
+    }
+
+
+def _usual_workload(other: Mapping[str, Any]) -> dict[str, Any]:
+    if other["kind"] == "social":
+        events = {"publications": other["posts"], "rate_per_s": other["rate_per_s"]}
+    else:
+        rate_per_s = other["rate_per_s"] * sum(other["publishers"].values())
+        events = {"publications": other["seconds"] * rate_per_s, "rate_per_s": rate_per_s}
     return {"kind": "zipf", "clients": 2, "publishers": 1, **events, **USUAL["workload"]}
+
+
+def broker_names(overlay: Mapping[str, Any]) -> list[str]:
+    """The brokers of a drawn overlay."""
+    if "cells" in overlay:
+        return [name for members in overlay["cells"].values() for name in members]
+    return [f"b{number}" for number in range(overlay["brokers"])]
 
 
 def _churn(rng: random.Random, scenario: Mapping[str, Any]) -> dict[str, Any]:
     """A few brokers, or clients, come and go beside the faults that are drawn."""
-    overlay = scenario["overlay"]
     if scenario.get("last_mile") != "broker" and rng.random() < 0.5:
         names = [f"c{number}" for number in range(scenario["workload"].get("clients", 2))]
-    elif "cells" in overlay:
-        names = [name for members in overlay["cells"].values() for name in members]
     else:
-        names = [f"b{number}" for number in range(overlay["brokers"])]
+        names = broker_names(scenario["overlay"])
     return {**_CHURN, "who": rng.sample(names, min(len(names), rng.randint(1, _CHURNING_MAX)))}
 
 

@@ -229,6 +229,10 @@ class Durable(Gryphon):
             self._holders.of.clear()
         return super().on_tree_changed()
 
+    @property
+    def _heeded(self) -> bool:
+        return super()._heeded or bool(self._holders.of)  # who has withdrawn all is caught up until that is in effect
+
     def on_in_effect(self, root: NodeName, version: int, marks: Sequence[int]) -> Sequence[Effect]:
         """See `routing.router.StreamObserver`: what a restarted broker heard and did not store is told again."""
         effects = [*super().on_in_effect(root, version, marks)]

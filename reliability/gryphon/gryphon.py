@@ -330,11 +330,16 @@ class Gryphon(Reliability):
         """See `routing.router.StreamObserver`: the first tick of each pubend here that is still free."""
         return [pubend.last + 1 for pubend in self._publishing.pubends]
 
+    @property
+    def _heeded(self) -> bool:
+        """Does it matter to somebody here from when on this broker's filters are heeded?"""
+        return self._services.has_subscribers
+
     def on_in_effect(self, root: NodeName, version: int, marks: Sequence[int]) -> Sequence[Effect]:
         """See `routing.router.StreamObserver`: from these ticks on, the pubends there heed this broker's filters."""
         effects: list[Effect] = []
         self._in_effect[root] = version
-        if not self._services.has_subscribers:
+        if not self._heeded:
             return effects
         for number, mark in zip(self._numbers_of.get(root, ()), marks, strict=False):
             stream = self.streams[number]

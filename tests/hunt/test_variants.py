@@ -170,7 +170,10 @@ def test_an_outage_ends_and_begins_at_the_broker_that_it_is_about(kind: str) -> 
 def test_an_outage_that_was_drawn_for_good_is_over_before_another_one() -> None:
     space = Quarry.named("forwarding/best_effort/varied").space()
     drawn = tuple(DrawnFault(at_ms, "outage", 1, None) for at_ms in (100, 120, 9_000))
-    entries = Schedule(draw_scenario(random.Random(3), space), drawn).keys(space)["faults"]
+    calm = next(
+        each for each in (draw_scenario(random.Random(seed), space) for seed in range(9)) if "churn" not in each
+    )
+    entries = Schedule(calm, drawn).keys(space)["faults"]
     assert {entry["at"] for entry in entries} == {"100 ms", "9000 ms"}, "the second would kill what is dead"
 
 
@@ -196,6 +199,24 @@ def test_users_of_varied_schedules_post_and_read_and_become_fewer(pair: str) -> 
         assert deployment_of(each).scripts
     longer, publishing_ms = publishing_for_long(random.Random(0), space, social[0])
     assert longer["workload"]["posts"] * 1_000 // longer["workload"]["rate_per_s"] == publishing_ms
+
+
+@pytest.mark.parametrize("pair", ["multipath/best_effort", "cells/durable"])
+def test_visitors_of_varied_schedules_come_and_go_and_become_fewer(pair: str) -> None:
+    space = Quarry.named(f"{pair}/varied").space()
+    drawn = [draw_scenario(random.Random(seed), space) for seed in range(80)]
+    paced = [scenario for scenario in drawn if scenario["workload"]["kind"] == "paced"]
+    assert 3 < len(paced) < 40
+    visited = next(
+        each for each in paced if len(each["workload"].get("subscribers", ())) > 1 and "visits" in each["workload"]
+    )
+    smaller = list(smaller_scenarios(visited))
+    assert {"visits", "subscribers"} <= {key for each in smaller for key in changed_keys(visited, each)}
+    usual = next(each for each in less_varied(visited) if each["workload"]["kind"] == "zipf")
+    for each in [visited, usual, *(each for each in smaller if each["workload"]["publishers"])]:
+        assert deployment_of({**each, "faults": []}).scripts
+    longer, publishing_ms = publishing_for_long(random.Random(0), space, visited)
+    assert longer["workload"]["seconds"] == publishing_ms // 1_000 > 1
 
 
 def changed_keys(scenario: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:

@@ -133,6 +133,27 @@ def test_what_is_matched_before_a_subscription_begins_is_not_kept_for_good(seed:
     assert not kept_at_the_end({"workload": workload, "links": {"delay": "100 ms"}, "seed": seed}, tmp_path)
 
 
+def test_a_broker_that_has_started_again_catches_nobody_up_who_has_withdrawn_all(tmp_path: Path) -> None:
+    """Nobody else had subscribed there: that it wants nothing any more is in effect, too. Else it asked for ever."""
+    workload = {
+        "kind": "paced", "publishers": {"b0": 1}, "subscribers": {"b2": 1}, "visits": {"b1": [[1.0, 3.4]]},
+        "rate_per_s": 20, "seconds": 5,
+    }  # fmt: skip
+    scenario = {"workload": workload, "overlay": CHAIN, "faults": [{"at": "3300 ms", "kill": "b1", "for": "50 ms"}]}
+    given = {
+        "name": "at-rest",
+        "runtime": "virtual",
+        "broker": DURABLE,
+        "drain": {"limit": "20 s"},
+        **QUICK,
+        **scenario,
+    }
+    part = reliability_at(played(given, tmp_path), "b1")
+    assert isinstance(part, Durable)
+    assert part._holders.of
+    assert not part.waiting
+
+
 def test_a_client_that_was_killed_gets_all_and_again_only_what_it_had_not_recorded() -> None:
     with a_cluster() as cluster:
         cluster.clients["bob"].subscribe("x >= 0")
