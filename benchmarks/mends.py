@@ -241,6 +241,10 @@ MENDS = (
         "a lease has nobody asked sooner", _DURABLE, "reliability/durable/parameters.py",
         "        if self.lease is None:\n            return within", "        if True:\n            return within",
     ), known=2_807_695),
+    Mend("A client withdrew all that it had asked for", PlantedBug(
+        "a broker without subscriptions notes nothing", f"{_DURABLE}/varied", "reliability/durable/durable.py",
+        "super()._heeded or bool(self._holders.of)", "super()._heeded",
+    ), asked=(_RESTS,), known=58),
     Mend("What was matched before a subscription began", PlantedBug(
         "a revision begins unnoticed", _DURABLE, "reliability/durable/holders.py",
         "        holder.begins = {number: None for number, stream in holder.streams.items() if stream.live}\n",

@@ -146,7 +146,9 @@ def _social(rng: random.Random, scenario: Mapping[str, Any]) -> dict[str, Any]:
 
 def _paced(rng: random.Random, scenario: Mapping[str, Any]) -> dict[str, Any]:
     """Subscribers with one filter each, some of whom come for a while and withdraw it."""
-    brokers, usual = broker_names(scenario["overlay"]), scenario["workload"]
+    overlay, usual = scenario["overlay"], scenario["workload"]
+    cells = overlay.get("cells", {}).values()  # of which those with several brokers take no clients
+    brokers = [members[0] for members in cells if len(members) == 1] or broker_names(overlay)
     publishers = {name: rng.randint(1, 2) for name in rng.sample(brokers, min(len(brokers), rng.randint(1, 2)))}
     rate_per_s = usual["rate_per_s"] // sum(publishers.values())
     seconds = max(1, usual["publications"] // (rate_per_s * sum(publishers.values())))
