@@ -33,7 +33,7 @@ from reliability.gryphon.ack_expected import AckExpectations
 from reliability.gryphon.acknowledging import acknowledge, speaks_for_all
 from reliability.gryphon.giving_up import GivenUp
 from reliability.gryphon.knowledge import DataTick, KnowledgeStream
-from reliability.gryphon.looking_back import look_back, look_back_after
+from reliability.gryphon.looking_back import begin_subend, look_back, look_back_after
 from reliability.gryphon.merge import Merge
 from reliability.gryphon.messages import (
     Accepted,
@@ -342,13 +342,8 @@ class Gryphon(Reliability):
         if not self._heeded:
             return effects
         for number, mark in zip(self._numbers_of.get(root, ()), marks, strict=False):
-            stream = self.streams[number]
-            begin = max(mark, stream.knowledge.final + 1)
-            if stream.subend is None:
-                stream.subend = Subend(begin, self._parameters)
-                effects += look_back_after(stream, self._parameters.dct)
-            stream.subend.begin(version, begin)
-            effects += self._advance(stream)
+            effects += begin_subend(self.streams[number], version, mark, self._parameters)
+            effects += self._advance(self.streams[number])
         return effects
 
     def on_ways_changed(self) -> Sequence[Effect]:
