@@ -36,30 +36,25 @@ def origin_now() -> Origin:
 class Clock:
     """Tells emulated time, and how long to wait on the wall for a stretch of it."""
 
-    __slots__ = ("_scale_ns", "_zero_ns", "dilation", "went_on")
+    __slots__ = ("_scale_ns", "_zero_ns", "dilation", "zero_ns")
 
     def __init__(self, origin: Origin, dilation: float, zero_ns: int | None = None) -> None:
         """`zero_ns`: what this host's monotonic clock showed at the origin (None: nobody here has said so yet)."""
         self.dilation = dilation
-        self.went_on = False
-        """Is it ahead of what the origin says? See `not_before`."""
         self._scale_ns = int(1000 * dilation)
         if zero_ns is None:
             here = origin.monotonic_clock and origin.monotonic_clock == _monotonic_clock()
             zero_ns = origin.monotonic_ns if here else origin.wall_ns - _wall_ahead_ns()
         self._zero_ns = zero_ns
-
-    @property
-    def zero_ns(self) -> int | None:
+        self.zero_ns: int | None = zero_ns
         """What this host's monotonic clock showed at the origin, for others there; None if this clock went on."""
-        return None if self.went_on else self._zero_ns
 
     def not_before(self, floor_us: int) -> None:
         """Go on from that time, if it is less here. A node that is started again on another host is handed no time that
         lies before what its former incarnation was handed, though that host's clock is behind."""
         behind_us = floor_us - self.now_us()
         if behind_us > 0:
-            self.went_on = True
+            self.zero_ns = None
             self._zero_ns -= behind_us * self._scale_ns
 
     def now_us(self) -> int:

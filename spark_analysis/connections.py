@@ -6,11 +6,11 @@ away later, and until then had got no later event of that publisher (it had not 
 was killed, and until then none of its later events had reached the subscriber (it may have died with it). A fault may
 hold an event up until its subscriber withdraws, or subscribes; one that is over, if the event had not had its turn by
 then. While a log is full publishers wait, and so does what they publish (`spark_analysis.full_logs`). Under a total
-order an event waits for what other pubends have to say: it is excused while one of their brokers
-cannot be reached, or if its subscriber withdrew before its turn. A subscription settles without a publishers' broker
-that was given up by an order: what is published there meanwhile is excused. Nothing else explains anything: not the
-death of a broker on the way, not a lossy link; but where links lose messages all the time, an event that had not had
-its turn when its subscriber withdrew is no loss.
+order an event waits for what other pubends have to say: it is excused while one of their brokers cannot be reached, or
+if its subscriber withdrew before its turn. A subscription settles without a publishers' broker that was given up by an
+order: what is published there meanwhile is excused. Nothing else explains anything: not the death of a broker on the
+way, not a lossy link; but where links lose messages all the time, an event that had not had its turn when its
+subscriber withdrew is no loss.
 
 An event has not reached a publishers' broker for sure while the publisher's client is away. If it stays away until
 the event is due, the event is excused, also one that such a broker had only logged when it went for good.
@@ -126,7 +126,7 @@ class Connections:
     broker. `limit_us`: an event that had not come this time after its publication was missing before anything else.
     `overlays`: the links that there were, those of clients too. `lossy`: do links lose messages all the time? Then an
     event may take long though nothing is broken. `waited_for`: under a total order, the brokers whose pubends every
-    event may have to wait for: all, since the journal does not say which have any."""
+    event may have to wait for: all, since the journal does not say which have any. `full`: when logs were full."""
 
     away: Mapping[str, Sequence[Away]]
     windows: Sequence[Window]

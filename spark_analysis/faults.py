@@ -91,7 +91,7 @@ class Faults:
     @property
     def refused(self) -> frozenset[tuple[int, int]]:
         """See `given_up.refused_events`."""
-        return refused_events(self._told)
+        return refused_events(self._told) if self._manifest.promise.durable else frozenset()
 
     def recovery(self, outcomes: DataFrame, last_us: int) -> Recovery:
         """What came after repairs; `outcomes` as in `judge.OUTCOMES_SCHEMA`, `last_us`: the end of the journal."""

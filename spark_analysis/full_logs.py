@@ -29,17 +29,13 @@ def full_logs(
     rows: Iterable[ToldRow],
     names: Sequence[str],
     limits: Limits,
-    windows: Iterable[Window] = (),
+    windows: Sequence[Window] = (),
     published_us: Sequence[int] = (),
 ) -> list[FullLog]:
     """Those of a run, in order. `windows`: what a broker that dies has said holds no more, if it does not say so again;
     `published_us`: when each event was published, in order."""
     if limits.waits_above is None:
         return []
-    deaths: dict[str, list[int]] = {}
-    for window in windows:
-        for name in window.nodes if window.kills else ():
-            deaths.setdefault(name, []).append(window.in_effect_us)
     since_us: dict[str, int] = {}
     said_us: dict[str, int] = {}
     found: list[FullLog] = []
@@ -51,7 +47,8 @@ def full_logs(
             since_us.setdefault(broker, row.time_us)
             said_us[broker] = row.time_us
     for broker, from_us in since_us.items():
-        died_us = min((each for each in deaths.get(broker, ()) if each >= said_us[broker]), default=NEVER_US)
+        deaths_us = (window.in_effect_us for window in windows if window.kills and broker in window.nodes)
+        died_us = min((each for each in deaths_us if each >= said_us[broker]), default=NEVER_US)
         found.append(FullLog(broker, from_us, died_us))
     return sorted(found)
 

@@ -14,7 +14,7 @@ from murmur_pubsub.errors import InputError
 from murmuration.deployment.build_deployment import build
 from murmuration.hunt.fault_draws import DrawnFault, FaultWriter, draw_faults
 from murmuration.hunt.space import DRAIN, USUAL, ScheduleSpace
-from murmuration.hunt.varying import drawn_harm, varied
+from murmuration.hunt.varying import broker_names, drawn_harm, varied
 from murmuration.scenario.load import check_scenario
 
 PUBLICATIONS_MAX = 150
@@ -98,7 +98,7 @@ def publishing_for_long(
 def brokers_of(overlay: Mapping[str, Any]) -> int:
     """How many brokers an overlay has, or would have by what is most common in one that a scenario says otherwise."""
     if "cells" in overlay:
-        return sum(len(members) for members in overlay["cells"].values())
+        return len(broker_names(overlay))
     brokers = overlay.get("brokers")
     return brokers if type(brokers) is int else 8
 

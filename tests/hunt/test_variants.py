@@ -18,7 +18,7 @@ from murmuration.hunt.outages import outage
 from murmuration.hunt.quarries import all_pairs
 from murmuration.hunt.schedule import Schedule, draw_scenario, publishing_for_long
 from murmuration.hunt.shrink import smaller_scenarios
-from murmuration.hunt.space import OUTAGES, USUAL
+from murmuration.hunt.space import OUTAGES, USUAL, ScheduleSpace
 from murmuration.hunt.trial import deployment_of
 from murmuration.hunt.varying import less_varied
 from tests.hunt.hunting import here, hunt, silent
@@ -186,9 +186,7 @@ def test_clients_of_varied_schedules_are_at_the_leaves_alone() -> None:
 @pytest.mark.parametrize("pair", ["forwarding/epidemic", "cells/gryphon"])
 def test_users_of_varied_schedules_post_and_read_and_become_fewer(pair: str) -> None:
     space = Quarry.named(f"{pair}/varied").space()
-    drawn = [draw_scenario(random.Random(seed), space) for seed in range(60)]
-    social = [scenario for scenario in drawn if scenario["workload"]["kind"] == "social"]
-    assert 3 < len(social) < 30
+    social = drawn_of_kind("social", space, 60)
     smaller = list(smaller_scenarios(social[0]))
     assert {"posts", "users"} <= {key for each in smaller for key in changed_keys(social[0], each)}
     usual = list(less_varied(social[0]))
@@ -204,9 +202,7 @@ def test_users_of_varied_schedules_post_and_read_and_become_fewer(pair: str) -> 
 @pytest.mark.parametrize("pair", ["multipath/best_effort", "cells/durable"])
 def test_visitors_of_varied_schedules_come_and_go_and_become_fewer(pair: str) -> None:
     space = Quarry.named(f"{pair}/varied").space()
-    drawn = [draw_scenario(random.Random(seed), space) for seed in range(80)]
-    paced = [scenario for scenario in drawn if scenario["workload"]["kind"] == "paced"]
-    assert 3 < len(paced) < 40
+    paced = drawn_of_kind("paced", space, 80)
     visited = next(
         each for each in paced if len(each["workload"].get("subscribers", ())) > 1 and "visits" in each["workload"]
     )
@@ -217,6 +213,14 @@ def test_visitors_of_varied_schedules_come_and_go_and_become_fewer(pair: str) ->
         assert deployment_of({**each, "faults": []}).scripts
     longer, publishing_ms = publishing_for_long(random.Random(0), space, visited)
     assert longer["workload"]["seconds"] == publishing_ms // 1_000 > 1
+
+
+def drawn_of_kind(kind: str, space: ScheduleSpace, among: int) -> list[dict[str, Any]]:
+    """Those of so many scenarios that have such a workload: some have, and fewer than half."""
+    drawn = [draw_scenario(random.Random(seed), space) for seed in range(among)]
+    found = [dict(scenario) for scenario in drawn if scenario["workload"]["kind"] == kind]
+    assert 3 < len(found) < among // 2
+    return found
 
 
 def changed_keys(scenario: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
