@@ -197,11 +197,12 @@ class Connections:
                 return parted
         if case.withdrawn_us is None:
             return None
-        if self.waited_for and case.withdrawn_us < due_us:
+        in_time = case.withdrawn_us <= due_us  # of one instant nobody says which was first
+        if self.waited_for and in_time:
             return Excuse(f"in a total order it had not had its turn when {case.client} withdrew")
-        if self.lossy and case.withdrawn_us < due_us:
+        if self.lossy and in_time:
             return self._lost_before_it_withdrew(case)
-        return self._held_up(case) or (self._behind_others(case) if case.withdrawn_us < due_us else None)
+        return self._held_up(case) or (self._behind_others(case) if in_time else None)
 
     def _waited(self, case: Case) -> Excuse | None:
         """Did the publisher have to wait for room in a log until the subscriber withdrew, or subscribed, or the run

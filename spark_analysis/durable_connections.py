@@ -194,7 +194,8 @@ class DurableConnections(Connections):
 
     def _withdrawn(self, case: Case) -> Excuse | None:
         """Had the event not had its turn when its subscription was withdrawn?"""
-        if case.withdrawn_us is None or (case.overtaken_us or NEVER_US) <= case.withdrawn_us:
+        overtaken_us = NEVER_US if case.overtaken_us is None else case.overtaken_us
+        if case.withdrawn_us is None or overtaken_us < case.withdrawn_us:  # of one instant nobody says which was first
             return None
         for each in self.away.get(case.client, ()):
             if each.from_us <= case.withdrawn_us and each.until_us + self.limit_us >= case.published_us:

@@ -85,6 +85,14 @@ CASES = {
     "it was away and withdrew": (
         {"away": {"c1": [Away(4_000_000, 6_000_000)]}}, MISSING._replace(withdrawn_us=7_000_000), "had been away",
     ),
+    "it was away and withdrew at the instant of a later one": (  # hunted: seed 631, cells/durable/replaced+varied
+        {"away": {"c1": [Away(4_000_000, 7_000_000)]}},
+        MISSING._replace(withdrawn_us=7_000_000, overtaken_us=7_000_000), "had been away",
+    ),
+    "it was away and withdrew after a later one": (
+        {"away": {"c1": [Away(4_000_000, 6_000_000)]}},
+        MISSING._replace(withdrawn_us=7_000_000, overtaken_us=6_999_999), None,
+    ),
     "it withdrew": ({}, MISSING._replace(withdrawn_us=7_000_000), None),
     "its publisher died with it": ({"windows": [window(KILL, "c0", 5_100_000, 6_000_000)]}, MISSING, "kill c0"),
     "its publisher died before": ({"windows": [window(KILL, "c0", 3_000_000, 4_000_000)]}, MISSING, None),
