@@ -146,7 +146,7 @@ def test_where_links_lose_all_the_time_a_withdrawal_ends_what_had_not_had_its_tu
         (1_200_000, 2_000_000, False),
         (1_200_000, 2_700_000, True),
         (-40_000_000, None, False),
-    ],  # fmt: skip
+    ],
 )
 def test_a_withdrawal_ends_what_waits_behind_events_that_a_fault_held_up(
     over_us: int, overtaken_us: int | None, is_excused: bool
