@@ -268,15 +268,26 @@ def ending(text: str) -> Constraint | None:
     return interval("string", suffix=text)
 
 
+def point_of(name: str, constraint: Constraint) -> tuple[tuple[str, Domain], Value] | None:
+    """The attribute, the domain and the one value that the constraint allows; None if it allows others."""
+    if constraint.domain is None or constraint.values is None or len(constraint.values) != 1:
+        return None
+    return (name, constraint.domain), constraint.values[0]
+
+
 class Filter:
     """An immutable conjunction of constraints, one for each attribute named; equal if the normal forms are."""
 
-    __slots__ = ("_hash", "_text", "_wire", "constraints")
+    __slots__ = ("_hash", "_text", "_wire", "constraints", "point")
 
     def __init__(self, constraints: Mapping[str, Constraint] | None) -> None:
         self.constraints: dict[str, Constraint] | None = None
         if constraints is not None:
             self.constraints = {name: constraints[name] for name in sorted(constraints)}
+        self.point = (
+            None if constraints is None or len(constraints) != 1 else point_of(*next(iter(constraints.items())))
+        )
+        """If the filter allows one value of one attribute: which. Another one such covers it only if it is equal."""
         self._text: str | None = None
         self._wire: tuple[Any, ...] | None = None
         self._hash = hash(None if self.constraints is None else tuple(self.constraints.items()))
@@ -330,6 +341,8 @@ class Filter:
             return True
         if self.constraints is None:
             return False
+        if self.point is not None and other.point is not None:
+            return self.point == other.point
         theirs = other.constraints
         for name, constraint in self.constraints.items():
             if name not in theirs or not constraint.covers(theirs[name]):

@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from murmur_pubsub.filter import Constraint, Filter
+from murmur_pubsub.filter import Constraint, Filter, point_of
 from murmur_pubsub.matching import MatchingIndex
 from murmur_pubsub.values import DOMAINS, Domain, Value
 
@@ -25,6 +25,8 @@ class FilterSet:
         self._filters: dict[int, Filter] = {}
         self._points: dict[_Line, _Points] = {}
         self._index = MatchingIndex[None]()
+        self._indexed = 0
+        """How many are in the index; most often none."""
         self._next_key = 0
 
     @classmethod
@@ -48,9 +50,10 @@ class FilterSet:
         key = self._keys[wanted] = self._next_key
         self._next_key += 1
         self._filters[key] = wanted
-        point = _point_of(wanted)
+        point = wanted.point
         if point is None:
             self._index.add(key, wanted, None)
+            self._indexed += 1
         else:
             line, value = point
             if line not in self._points:
@@ -69,9 +72,10 @@ class FilterSet:
     def remove(self, wanted: Filter) -> None:
         key = self._keys.pop(wanted)
         del self._filters[key]
-        point = _point_of(wanted)
+        point = wanted.point
         if point is None:
             self._index.remove(key)
+            self._indexed -= 1
         else:
             line, value = point
             self._points[line].remove(value)
@@ -82,24 +86,27 @@ class FilterSet:
         """Does one of them cover the filter?"""
         if wanted in self._keys:
             return True
-        if self._points:
+        if self._points and wanted.point is None:
             if wanted.constraints is None:
                 return True
-            points = itertools.starmap(_point, wanted.constraints.items())
+            points = itertools.starmap(point_of, wanted.constraints.items())
             if any(point is not None and self._has(*point) for point in points):
                 return True
-        return len(self._index) > 0 and self._index.covers_any(wanted)
+        return self._indexed > 0 and self._index.covers_any(wanted)
 
     def matches_any(self, attributes: Mapping[str, Value]) -> bool:
         """Does an event match one of them?"""
         if self._points and any(self._has((name, DOMAINS[type(value)]), value) for name, value in attributes.items()):
             return True
-        return len(self._index) > 0 and bool(self._index.destinations(attributes))
+        return self._indexed > 0 and bool(self._index.destinations(attributes))
 
     def covered_by(self, wanted: Filter) -> list[Filter]:
         """Those that the filter covers (itself among them, if it is in the set), in the order in which they came."""
-        keys = self._index.covered_by(wanted) if len(self._index) else []
-        if self._points and wanted.constraints is not None and len(wanted.constraints) < 2:
+        keys = self._index.covered_by(wanted) if self._indexed else []
+        if wanted.point is not None:
+            if wanted in self._keys:
+                keys = sorted([*keys, self._keys[wanted]])
+        elif self._points and wanted.constraints is not None and len(wanted.constraints) < 2:
             keys = sorted([*keys, *self._points_within(wanted.constraints)])
         return [self._filters[key] for key in keys]
 
@@ -147,17 +154,3 @@ class _Points:
         first = 0 if constraint.low is None else bisect_left(self.ordered, constraint.low)
         end = len(self.ordered) if constraint.high is None else bisect_right(self.ordered, constraint.high)
         return (self.keys[value] for value in self.ordered[first:end] if constraint.contains(value))
-
-
-def _point_of(wanted: Filter) -> tuple[_Line, Value] | None:
-    """The one value that the filter allows, of one attribute; None if it is not of that kind."""
-    if wanted.constraints is None or len(wanted.constraints) != 1:
-        return None
-    return _point(*next(iter(wanted.constraints.items())))
-
-
-def _point(name: str, constraint: Constraint) -> tuple[_Line, Value] | None:
-    """The one value that the constraint allows; None if it allows others."""
-    if constraint.domain is None or constraint.values is None or len(constraint.values) != 1:
-        return None
-    return (name, constraint.domain), constraint.values[0]

@@ -239,7 +239,8 @@ class Holders:
                 chain.held_up = False
                 if not chain.left:  # what came while it was held up may not have been kept
                     chain.due_us = now_us
-            effects += self._go_on(holder, number, now_us)
+            if chain.due_us <= now_us or chain.has_gap:  # most often of none
+                effects += self._go_on(holder, number, now_us)
         return effects
 
     def _go_on(self, holder: Holder, number: int, now_us: int) -> list[Effect]:

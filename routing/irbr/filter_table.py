@@ -53,27 +53,39 @@ class FilterTable:
         """The filters of one range."""
         return list(self._ranges.get(wide, ()))
 
+    def covered_in(self, wide: IdentifierRange, filters: Iterable[Filter]) -> list[Filter]:
+        """The filters of the range that one of these covers."""
+        together = self._filters.get(wide)
+        if together is None:
+            return []
+        covered = {held for each in filters for held in together.covered_by(each)}
+        return [held for held in together if held in covered]
+
     def entries(self) -> Iterable[tuple[IdentifierRange, Filter, int]]:
         """Every entry, and since when it is there."""
         return ((*entry, self._since_us[key]) for key, entry in self._entries.items())
 
     def put(self, wide: IdentifierRange, wanted: Filter, now_us: int) -> bool:
         """Add the entry in place of those of the range that it covers; False if one of them covers it already."""
-        filters = self._filters.get(wide)
-        if filters is None:
-            filters = self._filters[wide] = FilterSet()
+        held = self._ranges.get(wide)
+        if held is None:
+            held = self._ranges[wide] = {}
+            self._filters[wide] = FilterSet()
+        elif wanted in held:
+            return False
+        filters = self._filters[wide]
         if filters.covers(wanted):
             return False
         hidden = filters.covered_by(wanted)
         filters.add(wanted)
-        key = self._ranges.setdefault(wide, {})[wanted] = self._next_key
+        key = held[wanted] = self._next_key
         self._next_key += 1
         self._entries[key] = (wide, wanted)
         self._since_us[key] = now_us
         self._index.add(key, wanted, wide)
         self._digests.pop(wide, None)
         for covered in hidden:
-            self._drop(self._ranges[wide][covered])
+            self._drop(held[covered])
         return True
 
     def remove(self, wide: IdentifierRange, wanted: Filter) -> bool:
@@ -172,12 +184,10 @@ class FilterTable:
         assert len(self._entries) == len(self._index) == sum(map(len, self._ranges.values()))
         assert self._entries.keys() == self._since_us.keys()
         for wide, filters in self._ranges.items():
-            together = FilterSet()
-            assert list(filters) == list(self._filters[wide])
+            together = self._filters[wide]
+            assert list(filters) == list(together)
             for wanted, key in filters.items():
                 assert self._entries[key] == (wide, wanted)
-                together.add(wanted)
-            for wanted in filters:
                 assert together.covered_by(wanted) == [wanted], f"two filters of {wide} cover each other"
 
     def _drop(self, key: int) -> None:

@@ -179,7 +179,7 @@ class Irbr(OverPastry, GossipRouter):
             return self._redirect(destination, message)
         subscriber = IdentifierRange(*message.subscriber)
         if self.table.subscribed(subscriber, message.filter, message.origin, message.number, self.now_us):
-            self._summaries.clear()
+            self._changed(subscriber)
         return self._within(destination, lambda cell: message._replace(destination=cell))
 
     # ------------------------------------------------------------------------------------ cancellations
@@ -216,7 +216,7 @@ class Irbr(OverPastry, GossipRouter):
     def _cancellation(
         self, gone: IdentifierRange, filters: list[Filter], added: list[Filter], cell: IdentifierRange
     ) -> Any:
-        known = [held for held in self.table.of(cell) if any(each.covers(held) for each in filters)]
+        known = self.table.covered_in(cell, filters)
         return Cancellation(self._own, self._number, gone, filters, added, known, cell)
 
     def _on_cancellation(self, source: NodeName, message: Any) -> list[Effect]:
@@ -227,7 +227,7 @@ class Irbr(OverPastry, GossipRouter):
             self.table.cancelled(gone, each, message.origin, message.number, self.now_us)
         for each in message.added:
             self.table.subscribed(gone, each, message.origin, message.number, self.now_us)
-        self._summaries.clear()
+        self._changed(gone)
         self.pastry.is_empty(gone)
         effects = self._within(destination, lambda cell: message._replace(destination=cell))
         for each in dict.fromkeys(held for gone_one in message.cancelled for held in self._local.covered_by(gone_one)):
@@ -268,9 +268,12 @@ class Irbr(OverPastry, GossipRouter):
         destination = IdentifierRange(*message.destination)
         ranges: list[IdentifierRange] = []
         filters: list[Filter] = []
+        last, wide, is_own = None, FULL_RANGE, True
         for pair, wanted in zip(message.ranges, message.filters, strict=True):
-            wide = IdentifierRange(*pair)
-            if not self._space.contains(wide, self._own) and self._put(wide, wanted):
+            if pair != last:  # most entries of a range come one after another
+                last, wide = pair, IdentifierRange(*pair)
+                is_own = self._space.contains(wide, self._own)
+            if not is_own and self._put(wide, wanted):
                 ranges.append(wide)
                 filters.append(wanted)
         return self._within(destination, functools.partial(self._transfer, ranges, filters)) if filters else []
@@ -314,7 +317,7 @@ class Irbr(OverPastry, GossipRouter):
         for held in self.table.of(cell):
             if held not in said and self.now_us - self.table.since_us(cell, held) > patience_us:
                 self.table.remove(cell, held)
-                self._summaries.clear()
+                self._changed(cell)
         for wanted in said:
             self._put(cell, wanted)
         return []
@@ -345,7 +348,7 @@ class Irbr(OverPastry, GossipRouter):
             )
             if is_cell and self.pastry.towards(wide) is None:
                 filters = self.table.remove_range(wide)
-                self._summaries.clear()
+                self._changed(wide)
                 self.pastry.is_empty(wide)
                 effects += self._withdraw(wide, filters, ())
         return effects
@@ -377,8 +380,13 @@ class Irbr(OverPastry, GossipRouter):
     def _put(self, wide: IdentifierRange, wanted: Filter) -> bool:
         new = self.table.put(wide, wanted, self.now_us)
         if new:
-            self._summaries.clear()
+            self._changed(wide)
         return new
+
+    def _changed(self, wide: IdentifierRange) -> None:
+        """An entry of that range came or went: it is in the summaries of those of this node's ranges that hold it."""
+        for length in [length for length in self._summaries if length < wide.length]:
+            del self._summaries[length]
 
     def fingerprint(self) -> Set[Fact]:
         """See `murmur_pubsub.machine.Machine`."""

@@ -15,6 +15,10 @@ from murmur_pubsub.machine import NodeName
 from routing.smallworld.messages import GossipPeer
 from routing.smallworld.ring import RING_SIZE
 
+_HALF = RING_SIZE // 2
+"""A peer `off` ahead of where a link should lead is so far from there, or `RING_SIZE - off` if that is less. Not a
+function: a node asks that of all peers that it hears of, for each of its links."""
+
 
 class SmallWorldLink(NamedTuple):
     """A link that a node seeks at some distance, and the peer that it has chosen for that."""
@@ -59,7 +63,12 @@ class NeighbourSelection:
         nodes = 1 << max(1, RING_SIZE.bit_length() - 1 - gap.bit_length())
         for draw in self._draws:
             distance = int(RING_SIZE * nodes ** (draw - 1))
-            left = [(off_target(ahead, distance), candidates[name]) for ahead, name in around if name not in chosen]
+            left = [
+                (off if off <= _HALF else RING_SIZE - off, candidates[name])
+                for ahead, name in around
+                if name not in chosen
+                for off in ((ahead + distance) % RING_SIZE,)
+            ]
             if left:
                 off, peer = self._choose(distance, left, current)
                 chosen[peer.name] = None
@@ -85,7 +94,11 @@ class NeighbourSelection:
             return True
         if len(self._links) < len(self._draws):
             return True
-        return any(self._is_better(peer, off_target(ahead, link.distance), link) for link in self._links)
+        for link in self._links:
+            off = (ahead + link.distance) % RING_SIZE
+            if self._is_better(peer, off if off <= _HALF else RING_SIZE - off, link):
+                return True
+        return False
 
     def _choose(
         self, distance: int, left: Sequence[tuple[int, GossipPeer]], current: Mapping[NodeName, object]
@@ -96,9 +109,3 @@ class NeighbourSelection:
     def _is_better(self, peer: GossipPeer, off: int, link: SmallWorldLink) -> bool:
         """Would the peer, so far off, be chosen for the link in the place of the one that is?"""
         return off < link.off
-
-
-def off_target(ahead: int, distance: int) -> int:
-    """How far a peer so far ahead of a node is from where a link that leads so far behind it should lead."""
-    off = (ahead + distance) % RING_SIZE
-    return min(off, RING_SIZE - off)
