@@ -8,7 +8,7 @@ not have the faults it claims.
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import NamedTuple
@@ -78,7 +78,8 @@ def check_faults(
                 for row in here:
                     if (ends := frozenset((row.node, row.peer))) in about:
                         about[ends].append(row)
-                outcome, seen = _check_links(window, list(about.values()), rows, datagram_kinds, hindered)
+                waiting = [*hindered, *_paused(here, from_us)]
+                outcome, seen = _check_links(window, list(about.values()), rows, datagram_kinds, waiting)
             else:
                 outcome, seen = _check_node(window, here, numbers, max(0, until_us - window.in_effect_us))
         lasts = window.undone_us == NEVER_US or window.step.kind is FaultKind.CONNECT
@@ -147,8 +148,8 @@ def _check_links(
     datagram_kinds: Collection[int],
     hindered: Sequence[tuple[int, int, int]],
 ) -> tuple[str, str]:
-    """`about`: of each link the rows of its ends about each other; `hindered`: nodes that were stalled or slow, from
-    when to when."""
+    """`about`: of each link the rows of its ends about each other; `hindered`: nodes that were stalled or slow, or had
+    a full queue, from when to when."""
     kind = window.step.kind
     if kind in RECONFIGURES:
         return _link_rows(about[0], window)
@@ -162,6 +163,20 @@ def _check_links(
         return _nothing_passed([by_link])
     assert window.step.link is not None
     return _changed(by_link, window.step.link, hindered)
+
+
+def _paused(rows: Iterable[CheckedRow], from_us: int) -> Iterator[tuple[int, int, int]]:
+    """The nodes that took nothing while a queue of theirs was full, from when to when, as these rows from `from_us` on
+    have it."""
+    since_us: dict[int, int] = {}
+    for row in rows:
+        if row.kind != RowKind.PAUSE:
+            continue
+        if row.value:
+            since_us[row.node] = row.time_us
+        else:
+            yield row.node, since_us.pop(row.node, from_us), row.time_us
+    yield from ((node, begun_us, NEVER_US) for node, begun_us in since_us.items())
 
 
 def _silence(rows: Sequence[CheckedRow], nodes: Collection[int], lasted_us: int) -> tuple[str, str]:

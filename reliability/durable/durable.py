@@ -71,6 +71,8 @@ class Durable(Gryphon):
         self._brokers = frozenset(self._router.brokers)
         self._to_self: deque[BetweenDurables] = deque()
         self._hops = Hops()
+        self._marks: dict[NodeName, Sequence[int]] = {}
+        """What was said last by each publishers' broker, of the version in `_in_effect`: see `on_in_effect`."""
         own = {pubend.number: pubend for pubend in self._publishing.pubends}
         self._leased_us = parameters.limits.lease_us
         self._keeper = Keeper(self._log, own, self._post, self._leased_us)
@@ -221,7 +223,11 @@ class Durable(Gryphon):
     def _on_resume(self, source: NodeName, message: Resume) -> Sequence[Effect]:
         if self.sessions.of(source) is None or self._router.has_left:
             return ()  # sent before its link broke here, or nobody serves it here
-        return self._holders.resume(source, message, self._router.version, self._now_us)
+        unheeded = {} if self._heeded else dict(self._marks)
+        effects = self._holders.resume(source, message, self._router.version, self._now_us)
+        for root, marks in unheeded.items():  # who has withdrawn all changes no filter: nobody would say it again
+            effects += self.on_in_effect(root, self._in_effect[root], marks)
+        return effects
 
     def on_tree_changed(self) -> Sequence[Effect]:
         """See `routing.router.StreamObserver`: a client that is still here when the broker departs has to go."""
@@ -235,6 +241,7 @@ class Durable(Gryphon):
 
     def on_in_effect(self, root: NodeName, version: int, marks: Sequence[int]) -> Sequence[Effect]:
         """See `routing.router.StreamObserver`: what a restarted broker heard and did not store is told again."""
+        self._marks[root] = marks
         effects = [*super().on_in_effect(root, version, marks)]
         numbers = self._numbers_of.get(root, ())
         for number in numbers:

@@ -22,9 +22,11 @@ def checked(
     datagram_kinds: Sequence[int] = (),
     beside: Sequence[Window] = (),
     lost: Sequence[tuple[int, int]] = (),
+    paused: Sequence[tuple[int, int]] = (),
 ) -> FaultCheck:
     """The check of a change in force from 0 to 1 s; of each kind of message the passages of events from a to b:
-    sequence, sent_us, received_us. `lost`: those that the link lost on their way, sequence and sent_us."""
+    sequence, sent_us, received_us. `lost`: those that the link lost on their way, sequence and sent_us. `paused`: when
+    b took nothing (1), and went on (0), since its link to another node was full."""
     step = FaultStep(0, FaultKind.CHANGE_LINK, "change link a-b", ("a", "b"), link=link, in_effect_us=0)
     rows = []
     for kind, (sequence, sent_us, received_us) in [(kind, each) for kind, some in enumerate(kinds) for each in some]:
@@ -32,6 +34,7 @@ def checked(
         if received_us is not None:
             rows.append(CheckedRow(received_us, 1, 7, sequence, 0, RowKind.RECEIVE, kind))
     rows += [CheckedRow(sent_us, 0, 7, each, 1, RowKind.DROP, DropReason.LOSS) for each, sent_us in lost]
+    rows += [CheckedRow(time_us, 1, NONE, 0, 2, RowKind.PAUSE, value) for time_us, value in paused]
     check, *_ = check_faults(
         [Window(step, 0, 0, 1_000_000, 1_000_000, frozenset(), frozenset({LINK})), *beside],
         CheckedRows.of([CheckedRow(0, 0, NONE, 0, NONE, RowKind.START, 0), *rows]),
@@ -90,6 +93,24 @@ def test_what_waited_for_a_hindered_node_says_nothing_of_the_bandwidth(kind: Fau
     assert checked(link, passages, beside=beside).outcome == "not_exercised"
     later = [(3, 201_000, 221_000), (4, 202_000, 222_000)]
     assert checked(link, [*passages, *later], beside=beside).outcome == "failed"
+
+
+@pytest.mark.parametrize(
+    ("paused", "outcome"),
+    [
+        ((), "failed"),
+        (((30_000, 1), (199_000, 0)), "not_exercised"),
+        (((199_000, 0),), "not_exercised"),  # since before the change
+        (((30_000, 1),), "not_exercised"),
+        (((210_000, 1), (300_000, 0)), "failed"),
+    ],
+)
+def test_what_waited_for_a_node_with_a_full_queue_says_nothing_of_the_bandwidth(
+    paused: Sequence[tuple[int, int]], outcome: str
+) -> None:
+    """Hunted with seed 631, cells/durable/replaced+varied: the broker took four at once when it had room again."""
+    passages = [(1, 1_000, 199_000), (2, 2_000, 199_000)]
+    assert checked(LinkSpec(messages_per_s=50), passages, paused=paused).outcome == outcome
 
 
 def test_an_event_sent_again_is_not_taken_for_one_that_was_too_fast() -> None:
