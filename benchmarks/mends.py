@@ -245,6 +245,10 @@ MENDS = (
         "a broker without subscriptions notes nothing", f"{_DURABLE}/varied", "reliability/durable/durable.py",
         "super()._heeded or bool(self._holders.of)", "super()._heeded",
     ), asked=(_RESTS,), known=58),
+    Mend("A client that had withdrawn all came to a broker", PlantedBug(
+        "what was in effect before a client came is not noted", f"{_DURABLE}/varied", "reliability/durable/durable.py",
+        "        unheeded = {} if self._heeded else dict(self._marks)\n", "        unheeded = {}\n",
+    ), asked=(_RESTS,)),
     Mend("What was matched before a subscription began", PlantedBug(
         "a revision begins unnoticed", _DURABLE, "reliability/durable/holders.py",
         "        holder.begins = {number: None for number, stream in holder.streams.items() if stream.live}\n",

@@ -14,7 +14,7 @@ from murmur_pubsub.errors import InputError
 from murmuration.deployment.build_deployment import build
 from murmuration.hunt.fault_draws import DrawnFault, FaultWriter, draw_faults
 from murmuration.hunt.space import DRAIN, USUAL, ScheduleSpace
-from murmuration.hunt.varying import broker_names, drawn_harm, varied
+from murmuration.hunt.varying import broker_names, drawn_harm, on_links_that_carry_it, varied
 from murmuration.scenario.load import check_scenario
 
 PUBLICATIONS_MAX = 150
@@ -131,7 +131,7 @@ def _draw_scenario(rng: random.Random, space: ScheduleSpace) -> dict[str, Any]:
         data["broker"] = _with_parameters(rng, data, space.parameters, 0.5)
     if space.seldom and rng.random() < 0.5:
         data["broker"] = _with_parameters(rng, data, space.seldom, _SELDOM)
-    return data
+    return on_links_that_carry_it(data)
 
 
 def _with_parameters(

@@ -78,6 +78,17 @@ def varied(rng: random.Random, space: ScheduleSpace, scenario: Mapping[str, Any]
     return changed
 
 
+def on_links_that_carry_it(scenario: dict[str, Any]) -> dict[str, Any]:
+    """The scenario on links without bounds, if narrow ones would carry less than its protocol says without a fault.
+    With a `dct` each subscribers' broker asks for whatever a pubend has not said yet, and in short chunks that alone
+    fills them: it comes later and later, and is asked for again."""
+    given = scenario["broker"].get("parameters", {})
+    if not any({"dct", "nack_chunk"} <= each.keys() for each in given.values()):
+        return scenario
+    narrow = ("messages_per_s", "queue_messages")
+    return {**scenario, "links": {key: value for key, value in scenario["links"].items() if key not in narrow}}
+
+
 def less_varied(scenario: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The scenario with one section as it usually is, for each that is not."""
     for section in ("client_links", "last_mile", "churn", "hosts", "density", "journal"):

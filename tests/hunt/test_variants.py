@@ -102,6 +102,16 @@ def test_logs_of_varied_schedules_may_be_short() -> None:
     assert not logs("forwarding/end_to_end")
 
 
+def test_links_of_varied_schedules_carry_what_is_asked_for_without_a_fault() -> None:
+    """Hunted with seed 631, cells/durable/varied: 500 messages a second were not enough for the nacks of a `dct`."""
+    space = Quarry.named("cells/durable/varied").space()
+    scenario = draw_scenario(random.Random(542), space)
+    assert {"dct", "nack_chunk"} <= scenario["broker"]["parameters"]["durable"].keys()
+    assert not {"messages_per_s", "queue_messages"} & scenario["links"].keys(), "it is drawn with both"
+    others = [draw_scenario(random.Random(seed), space)["links"] for seed in range(60)]
+    assert any("messages_per_s" in links for links in others)
+
+
 @pytest.mark.parametrize(
     ("pair", "harmed"),
     [
