@@ -40,7 +40,9 @@ def main() -> None:
         for row in rows_of(folder):
             print(f"| {' | '.join(row)} |")
     for folder in folders:
-        print(f"\n{(folder.folder / 'coverage.txt').read_text()}", end="")
+        never_reached = folder.folder / "coverage.txt"
+        if never_reached.exists():  # not of a hunt that was interrupted
+            print(f"\n{never_reached.read_text()}", end="")
 
 
 if __name__ == "__main__":
