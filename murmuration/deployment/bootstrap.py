@@ -36,7 +36,7 @@ def join_plan(
         place = overlay.structure[name]
         if place.bootstrap:
             (through,) = place.bootstrap
-            _check_alive(through, faults, start_down, hosts)
+            _check_alive(through, overlay.brokers, faults, start_down, hosts)
             founder = through
         else:
             founder = there[0]
@@ -50,20 +50,21 @@ def join_plan(
 
 
 def _check_alive(
-    through: NodeName, faults: Sequence[Fault], start_down: frozenset[NodeName], hosts: Mapping[NodeName, int]
+    through: NodeName,
+    brokers: Sequence[NodeName],
+    faults: Sequence[Fault],
+    start_down: frozenset[NodeName],
+    hosts: Mapping[NodeName, int],
 ) -> None:
-    """Is the only bootstrap peer there whenever a broker joins?"""
+    """Is the only bootstrap peer there whenever another broker joins? (It has peers of its own.)"""
     down = through in start_down
     place, allowed = "overlay.bootstrap", "one that is up whenever a broker starts (or no key: then there are several)"
     if down:
         raise InputError(place, f"{through!r}, which is not there at the start", allowed)
     for fault in faults:
-        about = through in fault.nodes or (
-            fault.kind in (FaultKind.LOSE_HOST, FaultKind.RETURN_HOST) and hosts.get(through) == fault.host
-        )
-        if fault.kind in DEATHS and about:
-            down = True
-        elif fault.kind in RETURNS:
-            if down and not (about and fault.kind is not FaultKind.RESTART):
-                raise InputError(place, f"{through!r}, which is down when it should let in: {fault}", allowed)
-            down = down and not about
+        is_host = fault.kind in (FaultKind.LOSE_HOST, FaultKind.RETURN_HOST)
+        about = [name for name in brokers if (hosts.get(name) == fault.host if is_host else name in fault.nodes)]
+        if through in about:
+            down = fault.kind in DEATHS or (down and fault.kind not in RETURNS)
+        elif down and about and fault.kind in RETURNS:
+            raise InputError(place, f"{through!r}, which is down when it should let in: {fault}", allowed)

@@ -419,6 +419,16 @@ def test_joining_through_a_dead_node_is_refused() -> None:
     assert join_plan(overlay, plan[:2], frozenset(), {}, 1)["b2"].bootstrap == ("b1",)
     with pytest.raises(InputError, match="'b1', which is down when it should let in: restart b2"):
         join_plan(overlay, plan, frozenset(), {}, 1)
+    back = Fault(4, FaultKind.RESTART, ("b1",))
+    clients = [Fault(1, FaultKind.KILL, ("b1",)), Fault(2, FaultKind.RESTART, ("c0",)), back]
+    assert join_plan(overlay, clients, frozenset(), {}, 1)["b1"].bootstrap, "a client joins nothing, and b1 asks others"
+    assert join_plan(overlay, [*plan[:2], back, plan[2]], frozenset(), {}, 1)
+    hosts = {"b0": 0, "b1": 1, "b2": 1, "b3": 2, "c0": 3}
+    lost = [Fault(number, FaultKind.LOSE_HOST, host=number) for number in (1, 2, 3)]
+    returned = {number: Fault(5, FaultKind.RETURN_HOST, host=number) for number in (1, 2, 3)}
+    assert join_plan(overlay, [*lost, returned[3], returned[1], returned[2]], frozenset(), hosts, 1)
+    with pytest.raises(InputError, match="'b1', which is down when it should let in"):
+        join_plan(overlay, [*lost, returned[2]], frozenset(), hosts, 1)
     with pytest.raises(InputError, match="not there at the start"):
         join_plan(overlay, [], frozenset({"b1"}), {}, 1)
     with pytest.raises(InputError, match="there from the start"):
