@@ -245,10 +245,6 @@ MENDS = (
         "a broker without subscriptions notes nothing", f"{_DURABLE}/varied", "reliability/durable/durable.py",
         "super()._heeded or bool(self._holders.of)", "super()._heeded",
     ), asked=(_RESTS,), known=58),
-    Mend("A client that had withdrawn all came to a broker", PlantedBug(
-        "what was in effect before a client came is not noted", f"{_DURABLE}/varied", "reliability/durable/durable.py",
-        "        unheeded = {} if self._heeded else dict(self._marks)\n", "        unheeded = {}\n",
-    ), asked=(_RESTS,)),
     Mend("What was matched before a subscription began", PlantedBug(
         "a revision begins unnoticed", _DURABLE, "reliability/durable/holders.py",
         "        holder.begins = {number: None for number, stream in holder.streams.items() if stream.live}\n",
@@ -293,6 +289,7 @@ NO_SCHEDULE = {
     "A broker of a redundant pubend asked to serve alone": "what is missing then, a second fault excuses",
     "A broker that had lost its disk would have": "no word is on its way for longer than a broker is away",
     "A broker died with its disk, a link of it was taken away": "only a guided hunt has shown it",
+    "A client that had withdrawn all came to a broker": "only a guided hunt has shown it",
     "Where 5 % of all datagrams were lost": "the few brokers of a schedule lose too few heartbeats",
     "Where clients went on changing what they want": "no schedule goes on for half a minute",
 }
