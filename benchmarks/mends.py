@@ -202,6 +202,23 @@ MENDS = (
         "a cancellation undoes what was asked for since", _IRBR, "routing/irbr/filter_table.py",
         "        if asked < number:\n", "        if wanted in lately and subscriber in lately[wanted]:\n",
     ), drawn_test="changing filters of irbr"),
+    Mend("Nodes of one range that withdraw and ask", PlantedBug(
+        "who goes on after a cancellation relies on a neighbour that does the same", _IRBR, "routing/irbr/router.py",
+        "                if length in covered_at:\n                    break\n",
+        "            if length in covered_at:\n                break\n",
+    ), drawn_test="changing filters of irbr"),
+    Mend("Nodes of one range that withdraw and ask", PlantedBug(
+        "a subscription counts though its cancellation has overtaken it", _IRBR, "routing/irbr/filter_table.py",
+        "        if self._withdrawn_by(wanted, (wide, subscriber)) > number:\n", "        if False:\n",
+    ), drawn_test="changing filters of irbr"),
+    Mend("Nodes of one range that withdraw and ask", PlantedBug(
+        "who cancels is believed to know what was asked for since", _IRBR, "routing/irbr/router.py",
+        "if not self._may_be_past(each, gone.length)]", "]",
+    ), drawn_test="changing filters of irbr"),
+    Mend("Nodes of one range that withdraw and ask", PlantedBug(
+        "an entry that a cancellation left is relied on", _IRBR, "routing/irbr/filter_table.py",
+        "            if subscriber not in lately[wanted] and self.holds(wide, wanted):\n", "            if False:\n",
+    ), drawn_test="changing filters of irbr"),
     Mend("Where datagrams overtake each other", PlantedBug(
         "a heartbeat that was overtaken counts", _VINIFERA, "routing/smallworld/overlay.py",
         "        if self.contacts.is_overtaken(source, said):\n            return []\n", "",

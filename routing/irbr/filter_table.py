@@ -7,7 +7,9 @@ in which rows a filter is covered. What this node's own subscribers want is kept
 A range has many nodes, and an entry does not name the holder of its filter. So that a cancellation does not take away
 what another node of the range asked for while it was on its way, subscriptions are remembered for a while, each with
 the identifier of its subscriber. The number of its operation is kept too: a node may ask for what it withdrew a moment
-ago, and the cancellation may come last.
+ago, and the cancellation may come last. So are cancellations: a subscription may come after its own one. An entry that
+a cancellation has left for another node's sake is doubtful, since that node may have withdrawn it when the first one's
+filter covered its own, and has then told nobody here. Doubtful entries draw events, and nobody relies on them.
 """
 
 from collections import deque
@@ -21,6 +23,8 @@ from routing.filter_digest import digest
 from routing.filter_set import FilterSet
 from routing.pastry.identifiers import IdentifierRange
 
+_Who = tuple[IdentifierRange, int]
+"""A range, and the identifier of the node in it that said something of it."""
 CONCURRENT_US = 2_000_000
 """Operations closer in time than that may meet on their way."""
 
@@ -28,7 +32,8 @@ CONCURRENT_US = 2_000_000
 class FilterTable:
     """The entries; each knows since when it is there, in microseconds."""
 
-    remembers: ClassVar = ("_lately", "_order")  # until the next operation that comes later than that
+    remembers: ClassVar = ("_lately", "_order", "_withdrawn", "_withdrawn_order")
+    """Until the next operation that comes later than that."""
 
     def __init__(self) -> None:
         self._ranges: dict[IdentifierRange, dict[Filter, int]] = {}
@@ -38,9 +43,14 @@ class FilterTable:
         self._index = MatchingIndex[IdentifierRange]()
         self._next_key = 0
         self._digests: dict[IdentifierRange, int] = {}
+        self._doubtful: dict[int, None] = {}
+        """Entries that a cancellation left, since another node had asked lately: it may have withdrawn that, too."""
         self._lately: dict[IdentifierRange, dict[Filter, dict[int, tuple[int, int]]]] = {}
         """By subscriber: when it was heard to ask, and by which of its operations."""
         self._order: deque[tuple[int, IdentifierRange, Filter, int]] = deque()
+        self._withdrawn: dict[Filter, dict[_Who, tuple[int, int]]] = {}
+        """When who was heard to withdraw it, and by which operation."""
+        self._withdrawn_order: deque[tuple[int, Filter, _Who]] = deque()
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -54,12 +64,13 @@ class FilterTable:
         return list(self._ranges.get(wide, ()))
 
     def covered_in(self, wide: IdentifierRange, filters: Iterable[Filter]) -> list[Filter]:
-        """The filters of the range that one of these covers."""
+        """The filters of the range that one of these covers, but for doubtful ones."""
         together = self._filters.get(wide)
         if together is None:
             return []
         covered = {held for each in filters for held in together.covered_by(each)}
-        return [held for held in together if held in covered]
+        keys, doubtful = self._ranges[wide], self._doubtful
+        return [held for held in together if held in covered and keys[held] not in doubtful]
 
     def entries(self) -> Iterable[tuple[IdentifierRange, Filter, int]]:
         """Every entry, and since when it is there."""
@@ -97,8 +108,12 @@ class FilterTable:
         return True
 
     def subscribed(self, wide: IdentifierRange, wanted: Filter, subscriber: int, number: int, now_us: int) -> bool:
-        """`put` what a node of the range has subscribed to, or goes on wanting where it cancels what covered it."""
+        """`put` what a node of the range has subscribed to, or goes on wanting where it cancels what covered it; not if
+        its cancellation has overtaken that."""
         self._forget_old(now_us)
+        if self._withdrawn_by(wanted, (wide, subscriber)) > number:
+            return False
+        self.confirm(wide, wanted)
         who = self._lately.setdefault(wide, {}).setdefault(wanted, {})
         _, asked = who.get(subscriber, (0, number))
         who[subscriber] = now_us, max(asked, number)
@@ -108,15 +123,40 @@ class FilterTable:
     def cancelled(self, wide: IdentifierRange, wanted: Filter, subscriber: int, number: int, now_us: int) -> None:
         """`remove` what a node of the range wants no more, unless it or another one has asked for it lately; what was
         asked for lately and was covered by it is there again."""
-        self._forget_old(now_us)
+        self.note_withdrawn(wide, wanted, subscriber, number, now_us)
         lately = self._lately.get(wide, {})
         _, asked = lately.get(wanted, {}).get(subscriber, (0, number))
         if asked < number:
             self._forget(wide, wanted, subscriber)
-        if wanted not in lately and self.remove(wide, wanted):
+        if wanted in lately:
+            if subscriber not in lately[wanted] and self.holds(wide, wanted):
+                self._doubtful[self._ranges[wide][wanted]] = None
+        elif self.remove(wide, wanted):
             for covered in lately:
                 if wanted.covers(covered):
                     self.put(wide, covered, now_us)
+
+    def confirm(self, wide: IdentifierRange, wanted: Filter) -> None:
+        """A node of the range says that this is wanted there now."""
+        if self.holds(wide, wanted):
+            self._doubtful.pop(self._ranges[wide][wanted], None)
+
+    def note_withdrawn(self, wide: IdentifierRange, wanted: Filter, subscriber: int, number: int, now_us: int) -> None:
+        """A node of that range wants it no more, by that operation."""
+        self._forget_old(now_us)
+        who = wide, subscriber
+        number = max(number, self._withdrawn_by(wanted, who))
+        self._withdrawn.setdefault(wanted, {})[who] = now_us, number
+        self._withdrawn_order.append((now_us, wanted, who))
+
+    def withdrawn_lately(self, wanted: Filter) -> Iterable[tuple[IdentifierRange, int]]:
+        """The ranges in which the filter was withdrawn lately, and which nodes did that."""
+        return self._withdrawn.get(wanted, ())
+
+    def _withdrawn_by(self, wanted: Filter, who: _Who) -> int:
+        """The operation by which it was withdrawn lately; -1: it was not."""
+        _, number = self._withdrawn.get(wanted, {}).get(who, (0, -1))
+        return number
 
     def _forget_old(self, now_us: int) -> None:
         order = self._order
@@ -125,6 +165,14 @@ class FilterTable:
             asked_us, _ = self._lately.get(wide, {}).get(wanted, {}).get(subscriber, (since_us + 1, 0))
             if asked_us <= since_us:  # it has not asked again
                 self._forget(wide, wanted, subscriber)
+        gone = self._withdrawn_order
+        while gone and gone[0][0] < now_us - CONCURRENT_US:
+            since_us, wanted, said = gone.popleft()
+            withdrawn_us, _ = self._withdrawn.get(wanted, {}).get(said, (since_us + 1, 0))
+            if withdrawn_us <= since_us:  # it has not withdrawn it again
+                del self._withdrawn[wanted][said]
+                if not self._withdrawn[wanted]:
+                    del self._withdrawn[wanted]
 
     def _forget(self, wide: IdentifierRange, wanted: Filter, subscriber: int) -> None:
         """Remember no longer what the node asked for."""
@@ -149,8 +197,8 @@ class FilterTable:
         return self._since_us[self._ranges[wide][wanted]]
 
     def covering(self, wanted: Filter) -> list[tuple[IdentifierRange, Filter]]:
-        """The entries whose filter covers the given one."""
-        return [self._entries[key] for key in self._index.covering(wanted)]
+        """The entries whose filter covers the given one, but for doubtful ones."""
+        return [self._entries[key] for key in self._index.covering(wanted) if key not in self._doubtful]
 
     def covered_by(self, wanted: Filter) -> list[tuple[IdentifierRange, Filter]]:
         """The entries whose filter the given one covers."""
@@ -193,6 +241,7 @@ class FilterTable:
     def _drop(self, key: int) -> None:
         wide, wanted = self._entries.pop(key)
         del self._ranges[wide][wanted], self._since_us[key]
+        self._doubtful.pop(key, None)
         self._filters[wide].remove(wanted)
         if not self._ranges[wide]:
             del self._ranges[wide], self._filters[wide]

@@ -14,10 +14,13 @@ Concurrent operations (the text leaves them to a report that is lost). The rules
 
 1. *A covered receiver sees to it.* A cancellation says what its sender knows of the receivers' range (`known`). A node
    with a filter of its own that the cancelled one covered, and that `known` does not cover, was subscribing while the
-   canceller withdrew: the ranges farther out have not been told, so it goes on with its own walk there. Where that
-   subscription overtakes the cancellation it is remembered, and is in force when the cancellation has come. So is what
-   a cancellation adds: another node may be withdrawing what covers it here. A node
-   numbers its operations, so that a cancellation does not undo what the same node has asked for since.
+   canceller withdrew: the ranges farther out have not been told, so it goes on with its own walk there. It does not
+   stop where a neighbour has that filter too, which may have stopped at the cancelled one as well. What was withdrawn
+   lately in the receivers' range does not count as known: the sender may mean that, and not what was asked for since.
+   Where the subscription overtakes the cancellation it is remembered, and is in force when the cancellation has come.
+   So is what a cancellation adds: another node may be withdrawing what covers it here. A node numbers its operations,
+   so that a cancellation does not undo what the same node has asked for since, and a subscription not what it has
+   withdrawn since.
 2. *An edge begins with what is known.* When a cell gets a peer, the peer gets the table's entries that hold for it too
    (`Transfer`), and passes on within its range what was new to it. So an operation that went through a table in which
    some node was missing yet reaches that node all the same, and joins may be concurrent with anything.
@@ -27,7 +30,8 @@ Concurrent operations (the text leaves them to a report that is lost). The rules
    the longest ranges to the shortest all tables become right; what failures lost and what crossing cancellations left
    behind is mended so.
 
-Too much in a table costs messages only; too little costs events: so additions never wait, and removals may.
+Too much in a table costs messages only, as long as no walk stops at it; too little costs events. So additions never
+wait, removals may, and what may be too much is not relied on (`routing.irbr.filter_table`).
 """
 
 import functools
@@ -111,6 +115,7 @@ class Irbr(OverPastry, GossipRouter):
         """See `routing.router.Router` and IRBR 5.3."""
         self._local.remove(wanted)
         del self._local_since_us[wanted]
+        self.table.note_withdrawn(self._itself, wanted, self._own, self._number, self.now_us)
         self._summaries.clear()
         if self._local.covers(wanted) or not self.pastry.joined:
             return ()
@@ -166,8 +171,8 @@ class Irbr(OverPastry, GossipRouter):
             if length < shorter_than:
                 subscriber = self._space.range_of(self._own, length)
                 effects += self._to_row(length, functools.partial(self._subscription, subscriber, wanted))
-            if length in covered_at:
-                break
+                if length in covered_at:
+                    break
         return effects
 
     def _subscription(self, subscriber: IdentifierRange, wanted: Filter, cell: IdentifierRange) -> Any:
@@ -230,11 +235,18 @@ class Irbr(OverPastry, GossipRouter):
         self._changed(gone)
         self.pastry.is_empty(gone)
         effects = self._within(destination, lambda cell: message._replace(destination=cell))
+        known = [each for each in message.known if not self._may_be_past(each, gone.length)]
         for each in dict.fromkeys(held for gone_one in message.cancelled for held in self._local.covered_by(gone_one)):
-            if not any(known.covers(each) for known in message.known):
+            if not any(one.covers(each) for one in known):
                 if not any(other != each and other.covers(each) for other in self._local):
                     effects += self._spread(each, gone.length)
         return effects
+
+    def _may_be_past(self, known: Filter, length: int) -> bool:
+        """Has this node, or another of its range of that length, withdrawn the filter lately? Then whoever knows of it
+        may know of what was withdrawn, and not of what was asked for since."""
+        withdrawn = self.table.withdrawn_lately(known)
+        return any(wide.length > length or subscriber == self._own for wide, subscriber in withdrawn)
 
     # -------------------------------------------------------------- peers that come to stand for a range
     def _on_cell_filled(self, change: CellFilled) -> list[Effect]:
@@ -320,6 +332,7 @@ class Irbr(OverPastry, GossipRouter):
                 self._changed(cell)
         for wanted in said:
             self._put(cell, wanted)
+            self.table.confirm(cell, wanted)
         return []
 
     def _cell_of(self, peer: NodeName, length: int) -> IdentifierRange | None:

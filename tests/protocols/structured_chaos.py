@@ -157,8 +157,7 @@ class Chaos:
 
 def changing_filters(seed: int) -> None:
     """IRBR's nodes ask for a few filters and withdraw them, over links that reorder, and none fails: once all is quiet,
-    events reach whom they should, before any probe compares what two nodes have. One draw in six is wrong without any
-    planted fault: what crossing cancellations leave behind is mended by the next probes (`routing.irbr.router`)."""
+    events reach whom they should, before any probe compares what two nodes have."""
     chaos = Chaos("irbr", seed, overtaking=True)
     chaos.filters = ["x > 3", "x BETWEEN 1 AND 2", "x = 3"]
     for kind in chaos.rng.choices(("subscribe", "unsubscribe", "publish", "pass time"), (2, 2, 1, 1), k=200):
