@@ -43,8 +43,9 @@ class FilterTable:
         self._index = MatchingIndex[IdentifierRange]()
         self._next_key = 0
         self._digests: dict[IdentifierRange, int] = {}
-        self._doubtful: dict[int, None] = {}
-        """Entries that a cancellation left, since another node had asked lately: it may have withdrawn that, too."""
+        self._doubtful: dict[int, int] = {}
+        """Entries that a cancellation left, since another node had asked lately, and since when: that node may have
+        withdrawn it, too."""
         self._lately: dict[IdentifierRange, dict[Filter, dict[int, tuple[int, int]]]] = {}
         """By subscriber: when it was heard to ask, and by which of its operations."""
         self._order: deque[tuple[int, IdentifierRange, Filter, int]] = deque()
@@ -113,7 +114,8 @@ class FilterTable:
         self._forget_old(now_us)
         if self._withdrawn_by(wanted, (wide, subscriber)) > number:
             return False
-        self.confirm(wide, wanted)
+        if self.holds(wide, wanted):
+            self._doubtful.pop(self._ranges[wide][wanted], None)
         who = self._lately.setdefault(wide, {}).setdefault(wanted, {})
         _, asked = who.get(subscriber, (0, number))
         who[subscriber] = now_us, max(asked, number)
@@ -130,16 +132,17 @@ class FilterTable:
             self._forget(wide, wanted, subscriber)
         if wanted in lately:
             if subscriber not in lately[wanted] and self.holds(wide, wanted):
-                self._doubtful[self._ranges[wide][wanted]] = None
+                self._doubtful[self._ranges[wide][wanted]] = now_us
         elif self.remove(wide, wanted):
             for covered in lately:
                 if wanted.covers(covered):
                     self.put(wide, covered, now_us)
 
-    def confirm(self, wide: IdentifierRange, wanted: Filter) -> None:
-        """A node of the range says that this is wanted there now."""
-        if self.holds(wide, wanted):
-            self._doubtful.pop(self._ranges[wide][wanted], None)
+    def confirm(self, wide: IdentifierRange, before_us: int) -> None:
+        """A node that stands for the range has the same entries for it: what was doubtful before that time is not."""
+        for key in [key for key, since_us in self._doubtful.items() if since_us < before_us]:
+            if self._entries[key][0] == wide:
+                del self._doubtful[key]
 
     def note_withdrawn(self, wide: IdentifierRange, wanted: Filter, subscriber: int, number: int, now_us: int) -> None:
         """A node of that range wants it no more, by that operation."""

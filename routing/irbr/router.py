@@ -316,24 +316,28 @@ class Irbr(OverPastry, GossipRouter):
         stands = self.pastry.table.get(cell)
         if stands is None or stands.name != change.peer.name or cell.length != change.length:
             return []
-        if change.note in (0, self.table.digest(cell)):
+        if change.note == self.table.digest(cell):
+            self.table.confirm(cell, self.now_us - self._patience_us)
             return []
-        return [Send(change.peer.name, SummaryRequest(change.length))]
+        return [Send(change.peer.name, SummaryRequest(change.length))] if change.note else []
 
     def _on_summary(self, source: NodeName, message: Any) -> list[Effect]:
         cell = self._cell_of(source, message.length)
         if cell is None:
             return []
-        patience_us = (self._space.digits + 1) * self.pastry.place.probe_us
         said = FilterSet.of(message.filters)
         for held in self.table.of(cell):
-            if held not in said and self.now_us - self.table.since_us(cell, held) > patience_us:
+            if held not in said and self.now_us - self.table.since_us(cell, held) > self._patience_us:
                 self.table.remove(cell, held)
                 self._changed(cell)
         for wanted in said:
             self._put(cell, wanted)
-            self.table.confirm(cell, wanted)
         return []
+
+    @property
+    def _patience_us(self) -> int:
+        """For how long a change may be on its way through all lengths of ranges."""
+        return (self._space.digits + 1) * self.pastry.place.probe_us
 
     def _cell_of(self, peer: NodeName, length: int) -> IdentifierRange | None:
         """The range of that length that the peer stands for."""

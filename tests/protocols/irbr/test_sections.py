@@ -310,6 +310,41 @@ def test_irbr_of_one_nodes_operations_the_latest_holds_in_whatever_order_they_co
     assert not table.of(wide)
 
 
+def test_irbr_what_a_cancellation_leaves_is_relied_on_once_it_is_asked_for_again_or_confirmed() -> None:
+    table, wide, wanted = FilterTable(), IdentifierRange(1, 1), parse_filter("x = 1")
+    for confirms in (False, True):
+        table.subscribed(wide, wanted, 7, number=1, now_us=1)
+        table.subscribed(wide, wanted, 8, number=1, now_us=2)
+        assert table.covering(wanted) == [(wide, wanted)]
+        table.cancelled(wide, wanted, 7, number=2, now_us=3)
+        assert table.of(wide) == [wanted], "8 asked for it lately"
+        assert not table.covering(wanted), "8 may have withdrawn it, too, and told nobody"
+        assert not table.covered_in(wide, [wanted])
+        if confirms:
+            table.confirm(IdentifierRange(2, 1), before_us=4)
+            table.confirm(wide, before_us=3)
+            assert not table.covering(wanted)
+            table.confirm(wide, before_us=4)
+        else:
+            table.subscribed(wide, wanted, 9, number=1, now_us=4)
+        assert table.covering(wanted) == table.covered_by(wanted) == [(wide, wanted)]
+        assert table.covered_in(wide, [wanted]) == [wanted]
+        table.remove_range(wide)
+        table = FilterTable()
+
+
+def test_irbr_a_subscription_says_nothing_once_its_cancellation_has_come() -> None:
+    table, wide, wanted = FilterTable(), IdentifierRange(1, 1), parse_filter("x = 1")
+    table.cancelled(wide, wanted, 7, number=5, now_us=1)
+    assert not table.subscribed(wide, wanted, 7, number=4, now_us=2)
+    assert not table.of(wide)
+    assert table.subscribed(wide, wanted, 7, number=6, now_us=3)
+    assert table.remove(wide, wanted)
+    table.cancelled(wide, wanted, 7, number=8, now_us=4)
+    after_us = 4 + CONCURRENT_US + 1
+    assert table.subscribed(wide, wanted, 7, number=1, now_us=after_us), "the node has begun to number anew"
+
+
 @pytest.mark.parametrize(("after_us", "held"), [(CONCURRENT_US, True), (CONCURRENT_US + 1, False)])
 def test_irbr_what_another_node_asked_for_lately_outlives_a_cancellation(after_us: int, held: bool) -> None:
     """Other operations of that time change nothing; what it had covered then is there again."""
