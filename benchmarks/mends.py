@@ -200,7 +200,8 @@ MENDS = (
     ), known=2_000_427),
     Mend("Where datagrams overtake each other", PlantedBug(
         "a cancellation undoes what was asked for since", _IRBR, "routing/irbr/filter_table.py",
-        "        if asked < number:\n", "        if wanted in lately and subscriber in lately[wanted]:\n",
+        "        if -1 < self._asked.number(wide, wanted, subscriber) < number:\n",
+        "        if self._asked.number(wide, wanted, subscriber) > -1:\n",
     ), drawn_test="changing filters of irbr"),
     Mend("Nodes of one range that withdraw and ask", PlantedBug(
         "who goes on after a cancellation relies on a neighbour that does the same", _IRBR, "routing/irbr/router.py",
@@ -209,7 +210,7 @@ MENDS = (
     ), drawn_test="changing filters of irbr"),
     Mend("Nodes of one range that withdraw and ask", PlantedBug(
         "a subscription counts though its cancellation has overtaken it", _IRBR, "routing/irbr/filter_table.py",
-        "        if self._withdrawn_by(wanted, (wide, subscriber)) > number:\n", "        if False:\n",
+        "        if self._withdrawn.number(wide, wanted, subscriber) > number:\n", "        if False:\n",
     ), drawn_test="changing filters of irbr"),
     Mend("Nodes of one range that withdraw and ask", PlantedBug(
         "who cancels is believed to know what was asked for since", _IRBR, "routing/irbr/router.py",

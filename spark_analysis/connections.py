@@ -166,8 +166,7 @@ class Connections:
         return None
 
     def _missing(self, case: Case) -> Excuse | None:
-        overtaken_us = NEVER_US if case.overtaken_us is None else case.overtaken_us
-        due_us = min(overtaken_us, case.published_us + self.limit_us)
+        due_us = min(case.due_in_order_us, case.published_us + self.limit_us)
         for each in self.away.get(case.client, ()):
             if each.until_us >= case.published_us and due_us > each.from_us:
                 return Excuse(f"{case.client} was not connected to {self._home(case.client)}")
@@ -219,8 +218,7 @@ class Connections:
         if case.delivered_us is not None:
             late = case.delivered_us <= until_us
             return Excuse(f"it waited for room in the log of {waiting.broker}") if late else None
-        overtaken_us = NEVER_US if case.overtaken_us is None else case.overtaken_us
-        if case.withdrawn_us is not None and case.withdrawn_us <= min(overtaken_us, until_us):
+        if case.withdrawn_us is not None and case.withdrawn_us <= min(case.due_in_order_us, until_us):
             return Excuse(f"it waited for room in the log of {waiting.broker} when {case.client} withdrew")
         if waiting.until_us < NEVER_US or case.overtaken_us is not None:
             return None

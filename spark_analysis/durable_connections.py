@@ -194,9 +194,8 @@ class DurableConnections(Connections):
 
     def _withdrawn(self, case: Case) -> Excuse | None:
         """Had the event not had its turn when its subscription was withdrawn?"""
-        overtaken_us = NEVER_US if case.overtaken_us is None else case.overtaken_us
-        if case.withdrawn_us is None or overtaken_us < case.withdrawn_us:  # of one instant nobody says which was first
-            return None
+        if case.withdrawn_us is None or case.due_in_order_us < case.withdrawn_us:
+            return None  # of one instant nobody says which was first
         for each in self.away.get(case.client, ()):
             if each.from_us <= case.withdrawn_us and each.until_us + self.limit_us >= case.published_us:
                 return Excuse(f"{case.client} had been away, and withdrew before the event had its turn")
@@ -226,9 +225,8 @@ class DurableConnections(Connections):
     def _begun_anew(self, case: Case) -> Excuse | None:
         """A broker that was killed subscribes again. All that may publish have to hear of that, also those that were
         away when it came back."""
-        due_us = NEVER_US if case.overtaken_us is None else case.overtaken_us
         for window in self.windows:
-            if window.kills and case.client in window.nodes and window.from_us < due_us:
+            if window.kills and case.client in window.nodes and window.from_us < case.due_in_order_us:
                 if case.published_us <= self._settled_us(window.repaired_us):
                     return Excuse(f"{window.step.text}: its subscriptions begin anew, and had not settled")
         return None

@@ -27,7 +27,7 @@ from typing import NamedTuple
 from murmur_pubsub.faults import RECONFIGURES, FaultKind
 from murmur_pubsub.journal import DropReason
 from murmur_pubsub.promise import Promise
-from spark_analysis.fault_windows import Window
+from spark_analysis.fault_windows import NEVER_US, Window
 from spark_analysis.passages import Loss, Passage
 from spark_analysis.search_tree import neighbours_of, search_tree
 
@@ -62,6 +62,11 @@ class Case(NamedTuple):
     early: bool = False
     issued_us: int | None = None
     event: tuple[int, int] | None = None
+
+    @property
+    def due_in_order_us(self) -> int:
+        """Until when it might have come in order: `overtaken_us`, or `NEVER_US` if nothing has overtaken it."""
+        return NEVER_US if self.overtaken_us is None else self.overtaken_us
 
 
 class Excuse(NamedTuple):

@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 from murmur_pubsub.promise import GIVEN_UP, PUBLISHERS_WAIT, REFUSED, Limits
 from spark_analysis.excuses import IN_HAND_US, Case, Excuse
-from spark_analysis.fault_windows import NEVER_US
 
 _NOTICED_US = 500_000
 """How long after the last word of a client its absence may begin in the journal, at most half of a lease."""
@@ -80,9 +79,8 @@ class Words:
         if most is not None and refused_us is not None and self._published(0, refused_us) >= most:
             return Excuse("its publisher was told that it was refused")
         publisher, number = case.event
-        overtaken_us = NEVER_US if case.overtaken_us is None else case.overtaken_us
         for word in self._of.get((case.client, publisher), ()):
-            if word.first <= number <= word.last and word.told_us <= overtaken_us:
+            if word.first <= number <= word.last and word.told_us <= case.due_in_order_us:
                 lost = f"told that it lacks {publisher}:{word.first} to {publisher}:{word.last}"
                 if self._had_run_out(case.published_us, word.told_us, silences):
                     return Excuse(f"{case.client} was away for longer than its lease, and {lost}")

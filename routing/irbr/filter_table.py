@@ -12,7 +12,6 @@ a cancellation has left for another node's sake is doubtful, since that node may
 filter covered its own, and has then told nobody here. Doubtful entries draw events, and nobody relies on them.
 """
 
-from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
@@ -21,19 +20,14 @@ from murmur_pubsub.matching import MatchingIndex
 from murmur_pubsub.values import Value
 from routing.filter_digest import digest
 from routing.filter_set import FilterSet
+from routing.irbr.lately import Lately
 from routing.pastry.identifiers import IdentifierRange
-
-_Who = tuple[IdentifierRange, int]
-"""A range, and the identifier of the node in it that said something of it."""
-CONCURRENT_US = 2_000_000
-"""Operations closer in time than that may meet on their way."""
 
 
 class FilterTable:
     """The entries; each knows since when it is there, in microseconds."""
 
-    remembers: ClassVar = ("_lately", "_order", "_withdrawn", "_withdrawn_order")
-    """Until the next operation that comes later than that."""
+    remembers: ClassVar = ("_asked", "_withdrawn")  # until the next operation that comes later than that
 
     def __init__(self) -> None:
         self._ranges: dict[IdentifierRange, dict[Filter, int]] = {}
@@ -46,12 +40,8 @@ class FilterTable:
         self._doubtful: dict[int, int] = {}
         """Entries that a cancellation left, since another node had asked lately, and since when: that node may have
         withdrawn it, too."""
-        self._lately: dict[IdentifierRange, dict[Filter, dict[int, tuple[int, int]]]] = {}
-        """By subscriber: when it was heard to ask, and by which of its operations."""
-        self._order: deque[tuple[int, IdentifierRange, Filter, int]] = deque()
-        self._withdrawn: dict[Filter, dict[_Who, tuple[int, int]]] = {}
-        """When who was heard to withdraw it, and by which operation."""
-        self._withdrawn_order: deque[tuple[int, Filter, _Who]] = deque()
+        self._asked = Lately()
+        self._withdrawn = Lately()
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -112,24 +102,20 @@ class FilterTable:
         """`put` what a node of the range has subscribed to, or goes on wanting where it cancels what covered it; not if
         its cancellation has overtaken that."""
         self._forget_old(now_us)
-        if self._withdrawn_by(wanted, (wide, subscriber)) > number:
+        if self._withdrawn.number(wide, wanted, subscriber) > number:
             return False
         if self.holds(wide, wanted):
             self._doubtful.pop(self._ranges[wide][wanted], None)
-        who = self._lately.setdefault(wide, {}).setdefault(wanted, {})
-        _, asked = who.get(subscriber, (0, number))
-        who[subscriber] = now_us, max(asked, number)
-        self._order.append((now_us, wide, wanted, subscriber))
+        self._asked.note(wide, wanted, subscriber, number, now_us)
         return self.put(wide, wanted, now_us)
 
     def cancelled(self, wide: IdentifierRange, wanted: Filter, subscriber: int, number: int, now_us: int) -> None:
         """`remove` what a node of the range wants no more, unless it or another one has asked for it lately; what was
         asked for lately and was covered by it is there again."""
         self.note_withdrawn(wide, wanted, subscriber, number, now_us)
-        lately = self._lately.get(wide, {})
-        _, asked = lately.get(wanted, {}).get(subscriber, (0, number))
-        if asked < number:
-            self._forget(wide, wanted, subscriber)
+        if -1 < self._asked.number(wide, wanted, subscriber) < number:
+            self._asked.forget(wide, wanted, subscriber)
+        lately = self._asked.of(wide)
         if wanted in lately:
             if subscriber not in lately[wanted] and self.holds(wide, wanted):
                 self._doubtful[self._ranges[wide][wanted]] = now_us
@@ -147,42 +133,15 @@ class FilterTable:
     def note_withdrawn(self, wide: IdentifierRange, wanted: Filter, subscriber: int, number: int, now_us: int) -> None:
         """A node of that range wants it no more, by that operation."""
         self._forget_old(now_us)
-        who = wide, subscriber
-        number = max(number, self._withdrawn_by(wanted, who))
-        self._withdrawn.setdefault(wanted, {})[who] = now_us, number
-        self._withdrawn_order.append((now_us, wanted, who))
+        self._withdrawn.note(wide, wanted, subscriber, number, now_us)
 
     def withdrawn_lately(self, wanted: Filter) -> Iterable[tuple[IdentifierRange, int]]:
         """The ranges in which the filter was withdrawn lately, and which nodes did that."""
-        return self._withdrawn.get(wanted, ())
-
-    def _withdrawn_by(self, wanted: Filter, who: _Who) -> int:
-        """The operation by which it was withdrawn lately; -1: it was not."""
-        _, number = self._withdrawn.get(wanted, {}).get(who, (0, -1))
-        return number
+        return self._withdrawn.about(wanted)
 
     def _forget_old(self, now_us: int) -> None:
-        order = self._order
-        while order and order[0][0] < now_us - CONCURRENT_US:
-            since_us, wide, wanted, subscriber = order.popleft()
-            asked_us, _ = self._lately.get(wide, {}).get(wanted, {}).get(subscriber, (since_us + 1, 0))
-            if asked_us <= since_us:  # it has not asked again
-                self._forget(wide, wanted, subscriber)
-        gone = self._withdrawn_order
-        while gone and gone[0][0] < now_us - CONCURRENT_US:
-            since_us, wanted, said = gone.popleft()
-            withdrawn_us, _ = self._withdrawn.get(wanted, {}).get(said, (since_us + 1, 0))
-            if withdrawn_us <= since_us:  # it has not withdrawn it again
-                del self._withdrawn[wanted][said]
-                if not self._withdrawn[wanted]:
-                    del self._withdrawn[wanted]
-
-    def _forget(self, wide: IdentifierRange, wanted: Filter, subscriber: int) -> None:
-        """Remember no longer what the node asked for."""
-        lately = self._lately[wide]
-        del lately[wanted][subscriber]
-        if not lately[wanted]:
-            del lately[wanted]
+        self._asked.forget_old(now_us)
+        self._withdrawn.forget_old(now_us)
 
     def remove_range(self, wide: IdentifierRange) -> list[Filter]:
         """Remove all entries of the range; their filters."""

@@ -136,21 +136,22 @@ def test_what_is_matched_before_a_subscription_begins_is_not_kept_for_good(seed:
 def test_a_broker_that_has_started_again_catches_nobody_up_who_has_withdrawn_all(tmp_path: Path) -> None:
     """Nobody else had subscribed there: that it wants nothing any more is in effect, too. Else it asked for ever."""
     kill = {"at": "3300 ms", "kill": "b1", "for": "50 ms"}
-    assert not waits_for_who_has_withdrawn_all("b1", 3.4, [kill], tmp_path)
+    assert not waits_for_who_has_withdrawn_all("b1", "b2", 3.4, [kill], tmp_path)
 
 
 def test_a_broker_catches_nobody_up_who_had_withdrawn_all_before_it_came_there(tmp_path: Path) -> None:
     """Nobody had subscribed there, so that the broker had not noted since when its filters are in effect."""
     move = {"at": "3 s", "move_client": "c2", "to": "b2"}
-    assert not waits_for_who_has_withdrawn_all("b2", 2.0, [move], tmp_path)
+    assert not waits_for_who_has_withdrawn_all("b2", "b0", 2.0, [move], tmp_path)
 
 
 def waits_for_who_has_withdrawn_all(
-    broker: str, withdrawn_s: float, faults: Sequence[Mapping[str, object]], folder: Path
+    broker: str, other: str, withdrawn_s: float, faults: Sequence[Mapping[str, object]], folder: Path
 ) -> bool:
-    """Does that broker, where the client c2 is in the end, wait for something? c2 subscribes at b1, and withdraws."""
+    """Does that broker, where the client c2 is in the end, wait for something? c2 subscribes at b1, and withdraws;
+    another client subscribes at the other broker."""
     workload = {
-        "kind": "paced", "publishers": {"b0": 1}, "subscribers": {"b0": 1}, "visits": {"b1": [[1.0, withdrawn_s]]},
+        "kind": "paced", "publishers": {"b0": 1}, "subscribers": {other: 1}, "visits": {"b1": [[1.0, withdrawn_s]]},
         "rate_per_s": 20, "seconds": 5,
     }  # fmt: skip
     drawn = {"workload": workload, "overlay": CHAIN, "faults": faults, "drain": {"limit": "20 s"}}

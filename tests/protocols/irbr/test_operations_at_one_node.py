@@ -10,7 +10,8 @@ from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.machine import LinkDown, NodeContext, Received, Start
 from murmur_pubsub.places import RingPlace
 from routing.filter_digest import digest
-from routing.irbr.filter_table import CONCURRENT_US, FilterTable
+from routing.irbr.filter_table import FilterTable
+from routing.irbr.lately import CONCURRENT_US
 from routing.irbr.messages import Cancellation, RangeSubscription, Summary, SummaryRequest, Transfer
 from routing.irbr.router import Irbr, IrbrParameters
 from routing.pastry.messages import Arrived, Hello, Ping, Pong
@@ -362,10 +363,10 @@ def test_what_was_asked_for_lately_is_forgotten_when_it_is_that_no_more() -> Non
     table.subscribed(cell, X, 8, 1, now_us=11)
     table.subscribed(cell, X, 7, 2, now_us=20)
     table._forget_old(20 + CONCURRENT_US)
-    assert table._lately == {cell: {X: {7: (20, 2)}}}
+    assert table._asked._said == {cell: {X: {7: (20, 2)}}}
     table._forget_old(21 + CONCURRENT_US)
-    assert table._lately == {cell: {}}
-    assert not table._order
+    assert table._asked._said == {cell: {}}
+    assert not table._asked._order
     table.cancelled(cell, X, 7, 2, now_us=22 + CONCURRENT_US)
     assert not table.of(cell)
 
@@ -376,8 +377,8 @@ def test_what_a_node_has_withdrawn_itself_is_forgotten_once() -> None:
     table.subscribed(cell, Y, 7, 2, now_us=10)
     table.cancelled(cell, X, 7, 3, now_us=11)
     table._forget_old(12 + CONCURRENT_US)
-    assert table._lately == {cell: {}}
-    assert not table._order
+    assert table._asked._said == {cell: {}}
+    assert not table._asked._order
     assert table.of(cell) == [Y]
 
 

@@ -17,7 +17,8 @@ from murmur_pubsub.machine import LinkDown, NodeContext, Send, Start
 from murmur_pubsub.places import RingPlace
 from murmuration.deployment.build_deployment import build as build_scenario
 from murmuration.scenario.load import load_scenario
-from routing.irbr.filter_table import CONCURRENT_US, FilterTable
+from routing.irbr.filter_table import FilterTable
+from routing.irbr.lately import CONCURRENT_US
 from routing.irbr.messages import RangeSubscription
 from routing.irbr.router import Irbr, IrbrParameters
 from routing.pastry.identifiers import IdentifierRange
@@ -310,27 +311,25 @@ def test_irbr_of_one_nodes_operations_the_latest_holds_in_whatever_order_they_co
     assert not table.of(wide)
 
 
-def test_irbr_what_a_cancellation_leaves_is_relied_on_once_it_is_asked_for_again_or_confirmed() -> None:
+@pytest.mark.parametrize("confirmed", [False, True])
+def test_irbr_what_a_cancellation_leaves_is_relied_on_once_asked_for_again_or_confirmed(confirmed: bool) -> None:
     table, wide, wanted = FilterTable(), IdentifierRange(1, 1), parse_filter("x = 1")
-    for confirms in (False, True):
-        table.subscribed(wide, wanted, 7, number=1, now_us=1)
-        table.subscribed(wide, wanted, 8, number=1, now_us=2)
-        assert table.covering(wanted) == [(wide, wanted)]
-        table.cancelled(wide, wanted, 7, number=2, now_us=3)
-        assert table.of(wide) == [wanted], "8 asked for it lately"
-        assert not table.covering(wanted), "8 may have withdrawn it, too, and told nobody"
-        assert not table.covered_in(wide, [wanted])
-        if confirms:
-            table.confirm(IdentifierRange(2, 1), before_us=4)
-            table.confirm(wide, before_us=3)
-            assert not table.covering(wanted)
-            table.confirm(wide, before_us=4)
-        else:
-            table.subscribed(wide, wanted, 9, number=1, now_us=4)
-        assert table.covering(wanted) == table.covered_by(wanted) == [(wide, wanted)]
-        assert table.covered_in(wide, [wanted]) == [wanted]
-        table.remove_range(wide)
-        table = FilterTable()
+    table.subscribed(wide, wanted, 7, number=1, now_us=1)
+    table.subscribed(wide, wanted, 8, number=1, now_us=2)
+    assert table.covering(wanted) == [(wide, wanted)]
+    table.cancelled(wide, wanted, 7, number=2, now_us=3)
+    assert table.of(wide) == [wanted], "8 asked for it lately"
+    assert not table.covering(wanted), "8 may have withdrawn it, too, and told nobody"
+    assert not table.covered_in(wide, [wanted])
+    if confirmed:
+        table.confirm(IdentifierRange(2, 1), before_us=4)
+        table.confirm(wide, before_us=3)
+        assert not table.covering(wanted)
+        table.confirm(wide, before_us=4)
+    else:
+        table.subscribed(wide, wanted, 9, number=1, now_us=4)
+    assert table.covering(wanted) == table.covered_by(wanted) == [(wide, wanted)]
+    assert table.covered_in(wide, [wanted]) == [wanted]
 
 
 def test_irbr_a_subscription_says_nothing_once_its_cancellation_has_come() -> None:
