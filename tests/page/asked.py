@@ -12,6 +12,8 @@ from murmuration.live.server import PageServer
 from tests.spark.run_folder import RunFolder
 
 Asking = Callable[[PageServer, aiohttp.ClientSession, str], Awaitable[None]]
+_HANGS_S = 300
+"""Whoever waits so long waits for what will not come."""
 
 
 def asked(place: Path, ask: Asking) -> None:
@@ -23,7 +25,7 @@ def asked(place: Path, ask: Asking) -> None:
         jar = aiohttp.CookieJar(unsafe=True)  # keeps those of an address too
         try:
             async with aiohttp.ClientSession(cookie_jar=jar) as session:
-                await ask(server, session, server.link().split("/?")[0])
+                await asyncio.wait_for(ask(server, session, server.link().split("/?")[0]), _HANGS_S)
         finally:
             await server.stop()
 
