@@ -86,6 +86,8 @@ def test_the_spread_has_a_table_and_a_figure(tmp_path: Path) -> None:
 
 def test_other_seeds_are_played_beside_the_first() -> None:
     plan = IrbrPlan.full(1)
-    assert {spec.seed for spec in plan.spread if spec.nodes == 64} == set(range(1, 13))
+    for nodes in (64, 256, 1_024):
+        assert {spec.seed for spec in plan.spread if spec.nodes == nodes} == set(range(1, 13))
     assert {spec.routing for spec in plan.spread if spec.rates.covering} == {"irbr", "rpf", TEXT_RPF}
     assert {*plan.spread, *plan.large} < set(plan.specs())
+    assert len(plan.specs()) == len(set(plan.specs())), "that of the first seed is of the charts too, and played once"

@@ -21,8 +21,8 @@ from murmuration.papers.lab.real_data import Trace, find_real
 
 _AT = {64: (16, 32, 64, 128), 256: (32, 64, 128, 256, 512), 1_024: (64, 128, 256, 512), 4_096: (64, 128, 256, 512)}
 """Nodes to the numbers of subscriptions at which costs are reported."""
-_SEEDS = {64: range(1, 13), 256: (2, 11, 12)}
-"""Nodes to the seeds whose spread is measured."""
+_SPREAD_NODES, _SPREAD_SEEDS = (64, 256, 1_024), range(1, 13)
+"""How large the networks are whose spread over seeds is measured, and with which seeds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,8 @@ class IrbrPlan:
             [IrbrLiveSpec(routing, seed, trace) for trace in traces for routing in PROTOCOLS],
             [
                 spec
-                for nodes, seeds in _SEEDS.items()
-                for other in seeds
+                for nodes in _SPREAD_NODES
+                for other in _SPREAD_SEEDS
                 for spec in spread(nodes, (0.05, 0.2), 40, other)
             ],
             [CostSpec("irbr", 4_096, Rates(matching=0.1), _AT[4_096][:-1], 40, seed)],
@@ -96,8 +96,8 @@ class IrbrPlan:
         )
 
     def specs(self) -> list[CostSpec | FaultSpec]:
-        """Those in virtual time, the largest networks first."""
-        costs = (*self.large, *self.publishing, *self.subscribing, *self.spread)
+        """Those in virtual time, each once, the largest networks first."""
+        costs = dict.fromkeys((*self.large, *self.publishing, *self.subscribing, *self.spread))
         return sorted((*self.faults, *costs), key=lambda spec: -spec.nodes)
 
 
