@@ -23,7 +23,7 @@ def compared(plan: EpidemicPlan, name: str, runs: Mapping[EpidemicSpec, Epidemic
     comparison = plan.comparisons[name]
     return {
         (case.label, algorithm): SeededRuns(
-            [runs[comparison.spec(case, algorithm, seed)] for seed in range(1, comparison.seeds + 1)]
+            [runs[comparison.spec(case, algorithm, seed)] for seed in range(1, plan.seeds + 1)]
         )
         for case in comparison.cases
         for algorithm in comparison.algorithms

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from murmuration.papers.epidemic.settings import Case, Comparison, Setting
 from reliability.epidemic.parameters import ALGORITHMS, Algorithm
 
-_SEEDS = 2
-
 
 def comparisons(judged: Setting, varied: Setting) -> dict[str, Comparison]:
     """By name. `judged`: 100 dispatchers; `varied`: 40; the smallest network is half of that."""
@@ -21,8 +19,8 @@ def comparisons(judged: Setting, varied: Setting) -> dict[str, Comparison]:
         "load": _load(varied),
         "overlapping": _overlapping(varied),
         "adaptive": _adaptive(small),
-        "p_forward": _p_forward(small, (0.5, 0.7, 0.9, 1.0), ("push", "subscriber-pull", "combined-pull"), _SEEDS),
-        "p_forward_large": _p_forward(judged, (0.5, 0.9), ("push",), 1),
+        "p_forward": _p_forward(small, (0.5, 0.7, 0.9, 1.0), ("push", "subscriber-pull", "combined-pull")),
+        "p_forward_large": _p_forward(judged, (0.5, 0.9), ("push",)),
         "policies": _policies(small),
         "control": _control(varied),
     }
@@ -32,7 +30,7 @@ def _load(varied: Setting) -> Comparison:
     low = dataclasses.replace(varied.base, rate_per_s=5.0, learn_s=10.0, warm_s=11.0, measured_s=5.0, tail_s=15.0)
     return Comparison(
         "Few events beside many, loss 0.1", "events of a dispatcher",
-        [Case("50 a second", varied), Case("5 a second", Setting(low, varied.random_interval))], ALGORITHMS, 1,
+        [Case("50 a second", varied), Case("5 a second", Setting(low, varied.random_interval))], ALGORITHMS,
     )  # fmt: skip
 
 
@@ -44,7 +42,7 @@ def _control(varied: Setting) -> Comparison:
             Case("overhead", varied), Case("interval", Setting(base, same)),
             Case("interval, Pforward", Setting(base, same, base.p_forward)),
         ],
-        ("combined-pull", "random-pull"), _SEEDS,
+        ("combined-pull", "random-pull"),
     )  # fmt: skip
 
 
@@ -52,7 +50,7 @@ def _overlapping(varied: Setting) -> Comparison:
     broken = Setting(dataclasses.replace(varied.base, loss=0.0, reconfigured_every_s=0.03), varied.random_interval)
     return Comparison(
         "Reconfigurations that overlap: a link breaks every 0.03 s, another joins the halves 0.1 s later",
-        "other losses", [Case("none", broken), Case("0.1 of each link", broken, (("loss", 0.1),))], ALGORITHMS, 1,
+        "other losses", [Case("none", broken), Case("0.1 of each link", broken, (("loss", 0.1),))], ALGORITHMS,
     )  # fmt: skip
 
 
@@ -64,14 +62,14 @@ def _adaptive(small: Setting) -> Comparison:
     ]
     return Comparison(
         "A gossip interval that adapts, from 0.03 to 0.48 s, beside the fixed one of 0.03 s", "loss, interval",
-        cases, ("push", "combined-pull"), _SEEDS,
+        cases, ("push", "combined-pull"),
     )  # fmt: skip
 
 
-def _p_forward(setting: Setting, values: Sequence[float], algorithms: Sequence[Algorithm], seeds: int) -> Comparison:
+def _p_forward(setting: Setting, values: Sequence[float], algorithms: Sequence[Algorithm]) -> Comparison:
     return Comparison(
         "Pforward, the probability to pass a gossip message on, loss 0.1", "Pforward",
-        [Case(f"{value:g}", setting, (("p_forward", value),)) for value in values], algorithms, seeds,
+        [Case(f"{value:g}", setting, (("p_forward", value),)) for value in values], algorithms,
     )  # fmt: skip
 
 
@@ -85,5 +83,5 @@ def _policies(small: Setting) -> Comparison:
             Case(f"{cache}, {discard}", small, (("buffer", 250), ("cache", cache), ("discard", discard)))
             for cache, discard in policies
         ],
-        ("push", "publisher-pull"), _SEEDS,
+        ("push", "publisher-pull"),
     )  # fmt: skip

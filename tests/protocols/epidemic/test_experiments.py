@@ -52,8 +52,11 @@ def test_epidemic_evaluation_the_breadth_first_tree_gives_the_remembered_baselin
 
 
 def test_the_full_plan_is_the_evaluations_network_with_five_seeds_and_more() -> None:
-    specs = EpidemicPlan.full(1).specs()
+    plan = EpidemicPlan.full(1)
+    specs = plan.specs()
     assert len(set(specs)) == len(specs)
+    compared = [{*comparison.specs(seed)} for comparison in plan.comparisons.values() for seed in range(1, 6)]
+    assert all(each <= set(specs) for each in compared), "conditions and policies are compared with all seeds, too"
     large = [spec for spec in specs if spec.dispatchers == 100]
     assert {(spec.patterns, spec.subscribed, spec.matched, spec.rate_per_s, spec.buffer) for spec in large} == {
         (70, 2, 3, 50.0, 1_500)
