@@ -24,6 +24,7 @@ from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import Machine, NodeContext, NodeName
 from murmur_pubsub.message import Role
 from murmur_pubsub.places import CellPlan, RingPlace
+from murmur_pubsub.promise import Promise
 from murmur_pubsub.protocol_error import protocol_error
 from murmur_pubsub.script import Script, subscribers_of
 
@@ -96,6 +97,8 @@ class Deployment:
     waits_say_all: bool = False
     """Whatever is still to come some machine waits for. Then a run is over when none has waited or settled for
     `drain_us`, though there be messages that never rest."""
+    promise: Promise = field(default_factory=Promise)
+    """What its protocols promise of deliveries."""
     faults: tuple[Fault, ...] = ()
     """In order of time."""
     start_down: frozenset[NodeName] = frozenset()

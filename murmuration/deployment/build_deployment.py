@@ -144,6 +144,7 @@ def deploy(
         drain_us=scenario.drain.quiet,
         drain_limit_us=scenario.drain.limit,
         waits_say_all=protocols.reliability.end_to_end,
+        promise=protocols.promise,
     )
 
 

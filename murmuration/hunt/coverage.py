@@ -28,7 +28,6 @@ from murmur_virtual.run import VirtualRun
 from murmur_virtual.virtual_node import VirtualNode
 from murmuration.hunt.memory import Place, kept_by
 from murmuration.hunt.properties import ALWAYS_ASKED, Property, Sight
-from murmuration.hunt.trial import promise_of
 
 _LOOKS_US = (0, 2_000, 20_000, 200_000, 1_000_000)
 """How long after each step of the fault plan."""
@@ -201,8 +200,8 @@ class ObservedRun(VirtualRun):
         self._kept_soon: Counter[Place] | None = None
         self._latecomers = False
         self._entries = 0
-        promise = promise_of(deployment)
-        self._waits_for_the_away = promise.excuses_by_connection or promise.recovers is not None
+        promised = deployment.promise
+        self._waits_for_the_away = promised.excuses_by_connection or promised.recovers is not None
         self._known_facts: dict[VirtualNode, tuple[int, Set[Fact]]] = {}
         self._there = _neighbourhoods(deployment)
 

@@ -9,15 +9,12 @@ from typing import Any
 
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.faults import Fault
-from murmur_pubsub.places import RingPlace
 from murmur_pubsub.progress import Progress
-from murmur_pubsub.promise import DEFAULT_RECOVERY_LIMIT_US, Promise
+from murmur_pubsub.promise import DEFAULT_RECOVERY_LIMIT_US
 from murmur_virtual.run import VirtualRun
 from murmuration.deployment.build_deployment import build
-from murmuration.registry import promise, reliability_named, routing_named
 from murmuration.runs.manifest import manifest_of_deployment
 from murmuration.scenario.load import check_scenario
-from routing.protocol import OverlayTraits
 from spark_analysis.fault_checks import FaultCheck
 from spark_analysis.fault_windows import NEVER_US
 from spark_analysis.plain_judge import Judgement, Pair, PlainVerdict, judge_journal
@@ -79,28 +76,10 @@ def judge_faults(deployment: Deployment, journal: Path) -> Outcome:
         withdrawal_grace_us=GRACE_US,
         subscription_grace_us=GRACE_US,
         recovery_limit_us=LOSSY_LIMIT_US if planned.lossy else DEFAULT_RECOVERY_LIMIT_US,
-        promise=promise_of(deployment),
     )
     judgement = judge_journal(manifest, journal)
     excused = {pair for finding, pair in judgement.excused if finding == "missing"}
     return Outcome(deployment, judgement, judgement.pairs.required_pairs - excused)
-
-
-def promise_of(deployment: Deployment) -> Promise:
-    """What the protocols of this deployment promise."""
-    parts, place = deployment.nodes[0].parameters, deployment.nodes[0].place
-    return promise(
-        routing_named(parts["routing"]),
-        reliability_named(parts["reliability"]),
-        parts["routing_parameters"],
-        parts["reliability_parameters"],
-        OverlayTraits(
-            "the overlay",
-            frozenset(),
-            has_datagrams=deployment.settings.default_link is not None,
-            ring=place if isinstance(place, RingPlace) else None,
-        ),
-    )
 
 
 def in_force_in_recovery(outcome: Outcome) -> list[Fault]:

@@ -37,7 +37,6 @@ def manifest_of(loaded: LoadedScenario, built: BuiltScenario) -> RunManifest:
         subscription_grace_us=scenario.subscription_grace,
         recovery_limit_us=scenario.recovery_limit,
         expect=scenario.expect.plain(),
-        promise=built.protocols.promise,
         measures=built.protocols.measures,
     )
 
@@ -55,6 +54,7 @@ def manifest_of_deployment(deployment: Deployment, name: str, runtime: Literal["
         links=tuple((plan.first, plan.second) for plan in deployment.links),
         lossy=any(plan.spec.loss for plan in deployment.links) or (beside is not None and beside.loss > 0),
         actors=deployment.actors,
+        promise=deployment.promise,
         faults=tuple(fault_entry(fault, deployment) for fault in deployment.faults),
         datagram_kinds=_datagram_kinds(deployment),
     )
