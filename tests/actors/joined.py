@@ -153,7 +153,7 @@ class JoinedCluster:
 
 def await_publishing(*journals: Path) -> None:
     """Return when something was published by a node that writes below one of these folders."""
-    deadline = time.monotonic() + 180
+    deadline = time.monotonic() + 400
     while not has_published(*journals):
         assert time.monotonic() < deadline, "nothing is published"
         time.sleep(0.2)

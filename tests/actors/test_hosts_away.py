@@ -14,6 +14,9 @@ from murmur_pubsub.journal_rows import read_segment
 from spark_analysis.plain_judge import judge_plainly
 from tests.actors.joined import HAS_JOBS, JoinedCluster, await_publishing
 
+pytestmark = pytest.mark.timeout(900)
+"""A job starts an interpreter and Ray of its own, on hosts that share this machine."""
+
 GUARANTEED: dict[str, Any] = {
     "name": "away",
     "overlay": {
@@ -55,7 +58,7 @@ def test_a_host_lost_and_back_during_a_run(cluster: JoinedCluster, tmp_path: Pat
         await_publishing(out)
         cluster.lose(2)
         cluster.start_host(2)
-        said, complaint = process.communicate(timeout=200)
+        said, complaint = process.communicate(timeout=400)
     finally:
         process.kill()
     assert process.returncode == 0, said + complaint
