@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Self
 
 import psutil
+import pytest
 
 from murmur_pubsub.journal import RowKind
 from murmur_pubsub.journal_rows import read_segment
@@ -79,6 +80,8 @@ class JoinedCluster:
     def start_host(self, number: int) -> None:
         """Start the raylet; one that was lost comes back under its name, as another one for Ray."""
         own = [f"--node-name=host{number}", f"--labels=ray.io/availability-zone={ZONES[number]}"]
+        # Agents take jobs at one port by default: beside another cluster of this machine's, none of these would.
+        own.append(f"--dashboard-agent-listen-port={free_port()}")
         if number == 0:
             head = ["--head", f"--port={PORT}", f"--temp-dir={self._temporary}"]
             jobs = ["--include-dashboard=true", f"--dashboard-port={free_port()}"]
@@ -151,11 +154,13 @@ class JoinedCluster:
         return subprocess.CompletedProcess(process.args, process.returncode, said, complaint)
 
 
-def await_publishing(*journals: Path) -> None:
-    """Return when something was published by a node that writes below one of these folders."""
-    deadline = time.monotonic() + 400
+def await_publishing(process: subprocess.Popen[str], *journals: Path) -> None:
+    """Return when a node that writes below one of these folders has published something, in the run of the process."""
+    deadline = time.monotonic() + 180
     while not has_published(*journals):
-        assert time.monotonic() < deadline, "nothing is published"
+        if process.poll() is not None or time.monotonic() > deadline:
+            process.terminate()
+            pytest.fail("nothing is published:\n" + "".join(process.communicate(timeout=60)))
         time.sleep(0.2)
 
 

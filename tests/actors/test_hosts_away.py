@@ -14,9 +14,6 @@ from murmur_pubsub.journal_rows import read_segment
 from spark_analysis.plain_judge import judge_plainly
 from tests.actors.joined import HAS_JOBS, JoinedCluster, await_publishing
 
-pytestmark = pytest.mark.timeout(900)
-"""A job starts an interpreter and Ray of its own, on hosts that share this machine."""
-
 GUARANTEED: dict[str, Any] = {
     "name": "away",
     "overlay": {
@@ -55,10 +52,10 @@ def test_a_host_lost_and_back_during_a_run(cluster: JoinedCluster, tmp_path: Pat
     command = ["run", str(file), "--address", cluster.address, "--out", str(out)]
     process = cluster.murmur(*command, "--json") if by == "command" else cluster.submit(*command, "--no-analysis")
     try:
-        await_publishing(out)
+        await_publishing(process, out)
         cluster.lose(2)
         cluster.start_host(2)
-        said, complaint = process.communicate(timeout=400)
+        said, complaint = process.communicate(timeout=200)
     finally:
         process.kill()
     assert process.returncode == 0, said + complaint
@@ -91,7 +88,7 @@ def test_journals_go_to_a_uri_and_those_of_a_lost_host_when_it_is_back(cluster: 
         "run", "parity", "--no-analysis", "--address", cluster.address, "--out", str(out), f"--store={store.as_uri()}",
         *(f"--set={each}" for each in ["runtime=ray", "overlay.brokers=6", "workload.clients=3", *settings]),
     )  # fmt: skip
-    await_publishing(out / "journal", *(cluster.scratch_of(number) for number in range(3)))
+    await_publishing(process, out / "journal", *(cluster.scratch_of(number) for number in range(3)))
     cluster.lose(2)
     said = process.communicate(timeout=200)[1]
     assert process.returncode == 0, said
