@@ -157,8 +157,11 @@ class JoinedCluster:
 def await_publishing(process: subprocess.Popen[str], *journals: Path) -> None:
     """Return when a node that writes below one of these folders has published something, in the run of the process."""
     deadline = time.monotonic() + 180
-    while not has_published(*journals):
-        if process.poll() is not None or time.monotonic() > deadline:
+    while True:
+        has_ended = process.poll() is not None
+        if has_published(*journals):
+            return
+        if has_ended or time.monotonic() > deadline:
             process.terminate()
             pytest.fail("nothing is published:\n" + "".join(process.communicate(timeout=60)))
         time.sleep(0.2)
