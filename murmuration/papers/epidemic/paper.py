@@ -2,7 +2,7 @@
 
 The text (DEBS 2003) has no figures of its own and refers to an evaluation that appeared later (ICDCS 2004): what is
 "remembered" of that one is known without its text. Runs are on the virtual runtime; at full size 30 dispatchers are
-live as well. docs/protocols/epidemic.md says how each table is made. The full size takes about three hours on two
+live as well. docs/protocols/epidemic.md says how each table is made. The full size takes about four hours on two
 cores; finished runs are kept in the folder, so that `--out` with the same folder goes on where it was.
 """
 
