@@ -144,13 +144,19 @@ def test_a_queue_that_timers_fill_again_while_it_is_waited_for_is_looked_at_agai
     async def scenario() -> None:
         net = await chain(tmp_path, last=LinkSpec(messages_per_s=500, queue_messages=4, on_overflow="slow"))
         await subscribed(net)
-        publish(net, 20)
-        await until(lambda: net.count("b1", RowKind.PAUSE) == 1)
         broker = net.nodes["b1"]
-        for number in range(20):
+
+        def send(number: int) -> None:
             broker.perform([Send("c1", Notification(Event(9, number, 0, {"x": 1}), 1, [7]))], broker.clock.now_us())
+
+        for number in range(8):
+            send(number)
+        assert net.count("b1", RowKind.PAUSE) == 1
+        publish(net, 20)
+        for number in range(8, 28):
+            send(number)
             await asyncio.sleep(0.002)
-        await until(lambda: net.nodes["c1"].counters.delivered == 40)
+        await until(lambda: net.nodes["c1"].counters.delivered == 48)
 
     run(scenario())
 
