@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from murmur_pubsub.values import DOMAINS, Domain, Value, domain_of
+from murmur_pubsub.values import DOMAINS, INT_MAX, INT_MIN, Domain, Value, canonical, domain_of
 
 _LAST_CHARACTER = chr(0x10FFFF)
 _TOO_MANY_NULS = "\0" * 65
@@ -31,7 +31,7 @@ RESERVED_WORDS = ("and", "between", "false", "in", "is", "like", "not", "null", 
 _NAME = re.compile(rf"(?!(?:{'|'.join(RESERVED_WORDS)})\Z)[A-Za-z_][A-Za-z0-9_.]*\Z", re.ASCII | re.IGNORECASE)
 INTEGER_DIGITS_MAX = 1_000
 _INTEGER_LIMIT = 10**INTEGER_DIGITS_MAX
-_MSGPACK_INTEGERS = range(-(2**63), 2**64)
+_MSGPACK_INTEGERS = range(INT_MIN, INT_MAX + 1)
 """Wider integers travel as text in base 16."""
 Bound = Value | None
 """An end of an interval; None is without end."""
@@ -153,7 +153,7 @@ ANY_NUMBER = Constraint("number")
 
 def finite(domain: Domain, values: Iterable[Value]) -> Constraint | None:
     """The constraint that allows just these values of the domain; None if there are none. Errors as `interval`."""
-    ordered = tuple(sorted(dict.fromkeys(values)))
+    ordered = tuple(sorted(set(map(canonical, values))))
     for value in ordered:
         _refuse_many_nuls(value)
     return Constraint(domain, ordered) if ordered else None
@@ -173,7 +173,7 @@ def interval(
 
     Raises ValueError if a string of the normal form would end in more than 64 NULs.
     """
-    excluded = tuple(excluded)
+    low, high, excluded = canonical(low), canonical(high), tuple(map(canonical, excluded))
     if domain == "boolean":
         return finite(domain, [value for value in (False, True) if value not in excluded])
     if domain == "string":

@@ -5,7 +5,7 @@ A value is an int, float, str or bool. Numbers (int and float) are one domain, s
 """
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 Value = int | float | str | bool
 Domain = Literal["number", "string", "boolean"]
@@ -22,6 +22,20 @@ def domain_of(value: object) -> Domain | None:
     """The value's domain; None if it is no value at all (NaN among them)."""
     domain = DOMAINS.get(type(value))
     return None if value != value else domain  # only NaN differs from itself
+
+
+def canonical(value: Any) -> Any:
+    """Of equal numbers always the same one, since what two brokers compare may be their texts or their bytes: an integer
+    of at most 64 bits where there is one, else a float. Anything else as it is."""
+    kind = type(value)
+    if kind is float:
+        return int(value) if value.is_integer() and INT_MIN <= value <= INT_MAX else value
+    if kind is int and not INT_MIN <= value <= INT_MAX:
+        try:
+            return float(value) if float(value) == value else value
+        except OverflowError:
+            return value
+    return value
 
 
 def is_sendable(value: object) -> bool:

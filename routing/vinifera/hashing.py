@@ -53,7 +53,9 @@ class AttributeDomain:
                 return _LAST if value > 0 else 0
             if number in (float("inf"), float("-inf")):
                 return _LAST if number > 0 else 0
-            return _within(int((number / (1 + abs(number)) + 1) / 2 * _LAST))
+            # Written so that each operation by itself keeps the order, rounded too: x / (1 + |x|) does not.
+            share = math.copysign(1 - 1 / (1 + abs(number)), number)
+            return _within(int((share + 1) / 2 * _LAST))
         start, end = self._numbers
         if value <= start:
             return 0

@@ -14,6 +14,9 @@ from hypothesis import strategies as st
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.filter import Constraint, Filter, interval
 from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.values import canonical
+from reliability.epidemic.messages import signature
+from routing import filter_digest
 from tests.strategies import filters
 
 WIDE_TEXT = (
@@ -200,3 +203,40 @@ def test_two_strings_next_to_each_other_are_a_set() -> None:
     assert interval("string", "a", False, "a\0", False) == Constraint("string", ("a", "a\0"))
     assert interval("string", "a", False, "a\0\0", False, ["a\0"]) == Constraint("string", ("a", "a\0\0"))
     assert parse_filter("s IN ('a', 'a\0')").covers(parse_filter("s >= 'a' AND s < 'a\0\0'"))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("x > 5", "x > 5.0"),
+        ("x = 0", "x = -0.0"),
+        ("x IN (1, 2.5)", "x IN (1.0, 2.5)"),
+        ("x BETWEEN -1e3 AND 3", "x BETWEEN -1000 AND 3.0"),
+        ("x != 7", "x != 7.0"),
+        (f"x < {2**64}", "x < 18446744073709551616.0"),
+        (f"x < {2**64 - 2**11}", f"x < {float(2**64 - 2**11)!r}"),
+    ],
+)
+def test_equal_filters_look_the_same_however_their_numbers_were_written(one: str, other: str) -> None:
+    """Or two brokers, which met one of them first each, tell each other for ever that they hold different ones."""
+    first, second = parse_filter(one), parse_filter(other)
+    assert first == second
+    assert str(first) == str(second)
+    assert repr(first.to_wire()) == repr(second.to_wire())
+    assert repr(Filter.from_wire(msgpack.unpackb(msgpack.packb(first.to_wire())))) == repr(first)
+    assert signature(first) == signature(second)
+    assert filter_digest._stamp.__wrapped__(first) == filter_digest._stamp.__wrapped__(second)
+
+
+@given(number=st.one_of(st.integers(), st.floats(allow_nan=False)))
+def test_the_canonical_number_is_equal_and_the_same_for_all_that_are_equal(number: float) -> None:
+    assert canonical(number) == number
+    others = [canonical(kind(number)) for kind in (int, float) if _is_exact(kind, number)]
+    assert [repr(each) for each in others] == [repr(canonical(number))] * len(others)
+
+
+def _is_exact(kind: type, number: float) -> bool:
+    try:
+        return bool(kind(number) == number)
+    except OverflowError:
+        return False

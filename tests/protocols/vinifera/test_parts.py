@@ -73,6 +73,15 @@ def test_vinifera_s4a_the_hash_keeps_the_order_of_numbers(values: list[float]) -
         assert all(0 <= each < RING_SIZE for each in hashed)
 
 
+@given(st.one_of(st.integers(2**53, 2**54), st.floats(-1e6, 1e6)))
+@example(9007199254740988)
+@example(-3.2402094841344584)
+def test_vinifera_s4a_the_hash_keeps_the_order_of_neighbours(value: float) -> None:
+    for domain in (AttributeDomain("x", -1_000, 2**54), AttributeDomain("x")):
+        for above in (value + 1, value + 3, value + 6, math.nextafter(value, math.inf)):
+            assert above < value or domain.hash(value) <= domain.hash(above)
+
+
 @given(st.lists(st.text(), min_size=2))
 @example(["a\xff\xff\xff\xff\xff", "b"])
 def test_vinifera_s4a_the_hash_keeps_the_order_of_strings(values: list[str]) -> None:
