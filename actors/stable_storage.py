@@ -35,6 +35,9 @@ class StableStorage:
         self._unsynced: list[tuple[int, bytes, int]] = []
         self._truncate_before: int | None = None
         self._lock = threading.Lock()
+        """Held by who uses the database."""
+        self._gathering = threading.Lock()
+        """Held for a moment by who adds to the batch, or takes it: a sync runs beside the loop that appends."""
         try:
             self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             if self._is_new():
@@ -48,17 +51,21 @@ class StableStorage:
 
     def append(self, token: int, record: bytes) -> None:
         """Add a record; it is safe after the next `sync`. Tokens grow."""
-        self._unsynced.append((token, record, zlib.crc32(record, token & 0xFFFFFFFF)))
+        entry = (token, record, zlib.crc32(record, token & 0xFFFFFFFF))  # other threads run while a long one is summed
+        with self._gathering:
+            self._unsynced.append(entry)
 
     def truncate(self, before: int) -> None:
         """Forget the records with tokens below `before`, with the next `sync`."""
-        self._truncate_before = max(before, self._truncate_before or before)
+        with self._gathering:
+            self._truncate_before = max(before, self._truncate_before or before)
 
     def sync(self) -> None:
         """Write what was appended and return when it is on the disk; may run in a thread of its own."""
         with self._lock:
-            batch, self._unsynced = self._unsynced, []
-            before, self._truncate_before = self._truncate_before, None
+            with self._gathering:
+                batch, self._unsynced = self._unsynced, []
+                before, self._truncate_before = self._truncate_before, None
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 self._database.executemany("INSERT INTO log VALUES (?, ?, ?)", batch)

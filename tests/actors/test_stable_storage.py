@@ -4,6 +4,8 @@ import asyncio
 import sqlite3
 import subprocess
 import sys
+import threading
+import zlib
 from pathlib import Path
 
 import pytest
@@ -36,6 +38,46 @@ def test_a_token_used_twice_is_an_error_and_loses_nothing(tmp_path: Path) -> Non
     with pytest.raises(sqlite3.IntegrityError):
         storage.sync()
     assert list(storage.read_from(0)) == [(1, b"first")]
+
+
+def test_a_record_that_is_appended_beside_a_sync_is_in_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sync begins and ends while the record's checksum is worked out, as it may where records are long."""
+    storage = StableStorage(tmp_path / "b1.sqlite", "b1")
+    storage.append(0, b"before")
+
+    def crc32(record: bytes, start: int) -> int:
+        monkeypatch.undo()
+        beside = threading.Thread(target=storage.sync)
+        beside.start()
+        beside.join()
+        return zlib.crc32(record, start)
+
+    monkeypatch.setattr(zlib, "crc32", crc32)
+    storage.append(1, b"beside")
+    storage.sync()
+    assert [token for token, _ in storage.read_from(0)] == [0, 1]
+
+
+def test_what_is_said_to_be_stored_is_on_the_disk_of_long_records_too(tmp_path: Path) -> None:
+    path = tmp_path / "b1.sqlite"
+
+    async def scenario() -> set[int]:
+        told: list[Input] = []
+        keeper = LogKeeper(path, "b1")
+        keeper.attach(told.append, lambda error: pytest.fail(str(error)))
+        for token in range(400):
+            keeper.persist(Persist(token, bytes(20_000)))
+            if token % 4 == 0:
+                await asyncio.sleep(0)
+        while len(told) < 400:
+            await asyncio.sleep(0.001)
+        keeper.close()
+        return {each.token for each in told if isinstance(each, Stored)}
+
+    stored = asyncio.run(scenario())
+    assert stored == {token for token, _ in StableStorage(path, "b1").read_from(0)}
 
 
 def test_a_log_that_is_not_ours_is_refused_with_its_path(tmp_path: Path) -> None:
