@@ -25,8 +25,8 @@ def domain_of(value: object) -> Domain | None:
 
 
 def canonical(value: Any) -> Any:
-    """Of equal numbers always the same one, since what two brokers compare may be their texts or their bytes: an integer
-    of at most 64 bits where there is one, else a float. Anything else as it is."""
+    """Of equal numbers always the same one, since what two brokers compare may be texts or bytes: an integer of at most
+    64 bits where there is one, else a float. Anything else as it is."""
     kind = type(value)
     if kind is float:
         return int(value) if value.is_integer() and INT_MIN <= value <= INT_MAX else value
