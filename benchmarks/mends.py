@@ -310,5 +310,7 @@ NO_SCHEDULE = {
     "A client that had withdrawn all came to a broker": "only a guided hunt has shown it",
     "Where 5 % of all datagrams were lost": "the few brokers of a schedule lose too few heartbeats",
     "Where clients went on changing what they want": "no schedule goes on for half a minute",
+    "One client asked for `x > 5`": "brokers of one process share what they work out of a filter",
+    "Without a declared domain Vinifera's hash": "schedules publish no numbers that are so close",
 }
 """How the other rows begin, and why no random schedule in virtual time finds them."""

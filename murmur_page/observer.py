@@ -48,6 +48,8 @@ class Observer:
         self._gone: set[Pair] = set()
         self._open: dict[int, FaultEntry] = {}
         """Faults that are in force, by step."""
+        self._slow: set[int] = set()
+        """Nodes that are, and are again once they go on after a stall."""
         self._counted = {measure.topic: measure.counted for measure in manifest.measures}
         self._levels: dict[Pair, int] = {}
         self._on_way: Counter[Pair] = Counter()
@@ -209,6 +211,7 @@ class Observer:
         kind, numbers = entry.kind, [self._numbers[name] for name in entry.nodes]
         if kind in DEATHS:
             for number in numbers:
+                self._slow.discard(number)
                 self._set_node(frame, number, "down")
                 self._up = {pair for pair in self._up if pair[0] != number}
                 for pair in self._on_way:
@@ -216,10 +219,10 @@ class Observer:
                         self._on_way[pair] = 0
         elif kind is FaultKind.STALL:
             self._set_node(frame, numbers[0], "stalled")
-        elif kind is FaultKind.RESUME or (kind is FaultKind.SLOW and not entry.work_us):
-            self._set_node(frame, numbers[0], "up")
-        elif kind is FaultKind.SLOW:
-            self._set_node(frame, numbers[0], "slow")
+        elif kind in (FaultKind.SLOW, FaultKind.RESUME):
+            if kind is FaultKind.SLOW:
+                (self._slow.add if entry.work_us else self._slow.discard)(numbers[0])
+            self._set_node(frame, numbers[0], "slow" if numbers[0] in self._slow else "up")
         elif kind is FaultKind.PARTITION:
             side = {self._numbers[name]: number for number, group in enumerate(entry.groups) for name in group}
             planned = (_key(self._numbers[a], self._numbers[b]) for a, b in self.manifest.links)

@@ -59,11 +59,16 @@ def overview(table: pd.DataFrame) -> Overview:
     rows = []
     for (routing, reliability), runs in table.groupby(SYSTEM, sort=False):
         cells = [
-            number(float((runs[runs["fault"] == fault][name].dropna().astype(float) / by_name[name].unit).mean()))
+            number(float((_means(runs[runs["fault"] == fault], name) / by_name[name].unit).mean()))
             for name, fault in columns
         ]
         rows.append((f"{routing}/{reliability}", cells))
     return Overview(titles, rows)
+
+
+def _means(runs: pd.DataFrame, name: str) -> "pd.Series[float]":
+    """Of each workload, over its seeds: where some workloads have more seeds than others, each counts as one."""
+    return runs[["workload", name]].dropna().astype({name: float}).groupby("workload", sort=False)[name].mean()
 
 
 def write_page(
@@ -144,8 +149,9 @@ def _charts(table: pd.DataFrame) -> list[tuple[str, str]]:
     found = []
     for fault in dict.fromkeys(table["fault"]):
         runs = table[table["fault"] == fault]
-        means = runs.groupby(SYSTEM, sort=False)[["messages", "rate_present", "delay_p99_us"]].mean(numeric_only=True)
-        means = means.dropna()
+        shown = runs[[*SYSTEM, "workload", "messages", "rate_present", "delay_p99_us"]]
+        of_workloads = shown.groupby([*SYSTEM, "workload"], sort=False).mean(numeric_only=True)
+        means = of_workloads.groupby(SYSTEM, sort=False).mean().dropna()
         if means.empty:
             continue
         peace = fault == "none"

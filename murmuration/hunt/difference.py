@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from murmur_pubsub.deployment import Deployment
-from murmur_pubsub.errors import RunError
+from murmur_pubsub.errors import InputError, RunError
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.journal import NONE, DropReason, FaultStage, Phase, RowKind
 from murmur_pubsub.journal_format import JournalRow
@@ -52,8 +52,10 @@ def play_rows(deployment: Deployment, folder: Path) -> np.ndarray:
 
 
 def began_us_of(rows: np.ndarray) -> int:
-    """When publishing began in the run of these rows."""
+    """When publishing began in the run of these rows; raises `InputError` if it did not."""
     phases = rows[(rows["kind"] == RowKind.PHASE) & (rows["value"] == Phase.PUBLISHING)]
+    if not len(phases):
+        raise InputError("--why", "a run that fails before anything is published", "one that fails later")
     return int(phases["time_us"][0])
 
 

@@ -77,12 +77,17 @@ class FindingStore:
                 raise InputError(str(path), repr(error), "a finding as the hunt wrote it, or no such file") from None
             self.all.append(finding)
 
-    def count(self, pair: str, kind: str) -> bool:
+    @property
+    def origins(self) -> set[str]:
+        """The schedules that were counted."""
+        return {origin for finding in self.all for origin in finding.record["origins"]}
+
+    def count(self, pair: str, kind: str, origin: str) -> bool:
         """Count a schedule that was not shrunk for the first finding with its symptom; False: there is none."""
         finding = next((each for each in self.all if (each.pair, each.kind) == (pair, kind)), None)
         if finding is None:
             return False
-        self._count(finding)
+        self._count(finding, origin)
         return True
 
     def add(self, pair: str, found: Found, shrunk: Shrunk, origin: str) -> None:
@@ -90,11 +95,12 @@ class FindingStore:
         cause = cause_of(shrunk.keys, shrunk.symptom)
         for finding in self.all:
             if (finding.pair, finding.kind, finding.cause) == (pair, found.symptom.kind, cause):
-                self._count(finding)
+                self._count(finding, origin)
                 return
         self._new(pair, found, shrunk, cause, origin)
 
-    def _count(self, finding: Finding) -> None:
+    def _count(self, finding: Finding, origin: str) -> None:
+        finding.record["origins"].append(origin)
         finding.record["schedules"] += 1
         self._write(finding)
 
@@ -112,7 +118,7 @@ class FindingStore:
             "faults": kinds_of(keys),
             "sorts": cause.faults,
             "schedules": 1,
-            "origin": origin,
+            "origins": [origin],
             "before": before._asdict(),
             "after": after._asdict(),
             "tries": shrunk.tries,

@@ -1,25 +1,27 @@
 """The folder of a hunt: what was played, reached and found, so that a hunt that was cut short goes on where it stopped.
 
-`hunt.json` says what is hunted. `log.jsonl` has a line for each chunk that came back. `corpus.jsonl` has each schedule
-that reached something new, with what that was. `findings/` has a folder for each finding.
+`hunt.json` says what is hunted. `log.jsonl` has a line for each chunk that came back, with the schedules that have a
+symptom: what was played is never played again, so that what it found has to be kept with it. `corpus.jsonl` has each
+schedule that reached something new, with what that was. `findings/` has a folder for each finding.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from murmur_pubsub.errors import InputError
-from murmuration.hunt.chunk import Quarry
+from murmuration.hunt.chunk import Found, Quarry
 from murmuration.hunt.fault_draws import DrawnFault
 from murmuration.hunt.schedule import Schedule
+from murmuration.hunt.symptoms import Symptom
 from murmuration.sweeps.folder import held_folder, write_whole
 from murmuration.sweeps.kept_lines import keep_lines, kept_lines
 from murmuration.version import own_version
 
 _FORMAT = "murmur-hunt"
-_SCHEMA_VERSION = 2
+_SCHEMA_VERSION = 3
 
 
 class HuntFolder:
@@ -45,12 +47,20 @@ class HuntFolder:
     def corpus(self) -> Iterator[tuple[str, Schedule, list[str]]]:
         """(pair, schedule, what it was the first to reach), in the order in which they came."""
         for line in kept_lines(self._corpus):
-            faults = tuple(DrawnFault(*fault) for fault in line["faults"])
-            yield line["pair"], Schedule(line["scenario"], faults), line["places"]
+            yield line["pair"], _schedule(line), line["places"]
 
-    def add_chunk(self, record: dict[str, Any]) -> None:
+    def add_chunk(self, record: dict[str, Any], found: Sequence[Found] = ()) -> None:
         """Keep what is known of a chunk."""
-        keep_lines(self._log, [record])
+        kept = [
+            {**vars(each), "schedule": vars(each.schedule), "symptom": [each.symptom.kind, each.symptom.words]}
+            for each in found
+        ]
+        keep_lines(self._log, [{**record, "found": kept}])
+
+    def found_in(self, record: Mapping[str, Any]) -> Iterator[Found]:
+        """What was found in the chunk of that record."""
+        for each in record["found"]:
+            yield Found(_schedule(each["schedule"]), each["keys"], Symptom(*each["symptom"]), each["number"])
 
     def add_reached(self, pair: str, reached: Sequence[tuple[Schedule, list[str]]]) -> None:
         """Keep schedules that were the first to reach something."""
@@ -91,6 +101,10 @@ class HuntFolder:
             found = f"no JSON of a hunt ({error})"
         if found is not None:
             raise InputError(str(path), found, "the hunt that was begun there, or a new folder (--out)")
+
+
+def _schedule(line: Mapping[str, Any]) -> Schedule:
+    return Schedule(line["scenario"], tuple(DrawnFault(*fault) for fault in line["faults"]))
 
 
 def _difference(there: dict[str, Any], wanted: dict[str, Any]) -> str | None:

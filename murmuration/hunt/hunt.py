@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from murmur_pubsub.errors import InputError, RunError
-from murmuration.hunt.chunk import Chunk, ChunkEnd, Quarry
+from murmuration.hunt.chunk import Chunk, ChunkEnd, Found, Quarry
 from murmuration.hunt.corpus import Corpus
 from murmuration.hunt.findings import FindingStore
 from murmuration.hunt.folder import HuntFolder
@@ -101,7 +101,7 @@ class Hunt:
             quarry.space()
         with self._folder.opened(self.quarries, self._seed, self._guided):
             self._read()
-            if self._over(0.0):
+            if self._over(0.0) and not self.to_shrink:
                 return self.state
             before_s, began = self.state.seconds, time.monotonic()
             self._given = self.state.schedules
@@ -169,21 +169,29 @@ class Hunt:
         self.corpora[pair].count(end.times)
         new = [(schedule, sorted(self.corpora[pair].take(schedule, places))) for schedule, places in end.reached]
         self._folder.add_reached(pair, [each for each in new if each[1]])
-        for found in end.found:
-            self.to_shrink.add(quarry, found, f"{self._seed}/{number}/{found.number}")
         record |= {
             "schedules": end.schedules,
             "refused": end.refused,
             "cpu_s": round(end.cpu_s, 3),
             "verdicts": dict(end.verdicts),
             "places": len(self.corpora[pair].places),
-            "found": len(end.found),
         }
         self._count(record)
-        self._folder.add_chunk(record)
+        self._folder.add_chunk(record, end.found)
+        self._look_into(number, end.found)
+
+    def _look_into(self, number: int, found: Iterable[Found]) -> None:
+        """Schedules of that chunk, unless they are known to be of a finding."""
+        quarry = self.quarries[number % len(self.quarries)]
+        for each in found:
+            origin = f"{self._seed}/{number}/{each.number}"
+            if origin not in self.found.origins:
+                self.to_shrink.add(quarry, each, origin)
 
     def _read(self) -> None:
-        """What was done before."""
+        """What was done before. What was found then, and had not become a finding when that hunt was killed, is looked
+        into now."""
+        self.found.read()
         for record in self._folder.chunks():
             self.state.chunks = max(self.state.chunks, record["chunk"] + 1)
             self.state.seconds = max(self.state.seconds, record["at_s"])
@@ -191,9 +199,9 @@ class Hunt:
                 self.state.lost.append(f"chunk {record['chunk']} of {record['pair']}: {record['lost']}")
             else:
                 self._count(record)
+                self._look_into(record["chunk"], self._folder.found_in(record))
         for pair, schedule, places in self._folder.corpus():
             self.corpora[pair].take(schedule, places)
-        self.found.read()
 
     def _count(self, record: Mapping[str, Any]) -> None:
         state = self.state

@@ -110,5 +110,7 @@ class FoundSchedules:
 
     def _count_others(self) -> None:
         self._others = [
-            each for each in self._others if not self._store.count(each.quarry.name, each.found.symptom.kind)
+            each
+            for each in self._others
+            if not self._store.count(each.quarry.name, each.found.symptom.kind, each.origin)
         ]

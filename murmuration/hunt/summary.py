@@ -57,7 +57,8 @@ def _coverage(quarry: Quarry, places: set[str]) -> Iterator[str]:
 
 def never_in_force(quarry: Quarry, places: set[str]) -> list[str]:
     """Kinds of faults that were drawn for no overlay: it does not take them, or chance left them out."""
-    return [kind for kind in _kinds(quarry) if not any(f"| {kind}" in place for place in places)]
+    seen = {fault for place in places if place.count(" | ") >= 2 for fault in place.rsplit(" | ", 2)[1].split(" + ")}
+    return [kind for kind in _kinds(quarry) if kind not in seen]
 
 
 def never_met(quarry: Quarry, places: set[str]) -> list[str]:

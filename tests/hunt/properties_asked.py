@@ -48,3 +48,10 @@ class Remembering(Hoarding):
     """Says that it does so on purpose."""
 
     remembers = ("passed",)
+
+
+class Unready(BestEffort):
+    """Raises before anything is published."""
+
+    def handle(self, input, now_us):  # type: ignore[no-untyped-def]
+        raise RuntimeError("not yet")

@@ -17,7 +17,7 @@ from murmuration.hunt.chunk import Quarry
 from murmuration.hunt.coverage import FaultsInForce
 from murmuration.hunt.mutation import mutated
 from murmuration.hunt.schedule import draw_parts
-from murmuration.hunt.summary import never_lost
+from murmuration.hunt.summary import never_in_force, never_lost
 from murmuration.hunt.symptoms import tried
 from murmuration.hunt.trial import deployment_of
 
@@ -189,3 +189,12 @@ def test_whatever_a_schedule_is_changed_to_can_be_played(routing: str, reliabili
 def test_what_was_never_lost_is_told_of_pairs_of_which_most_schedules_cannot_be(routing: str) -> None:
     """A hunt of 100 minutes ended without its summary: the one schedule that it drew for that could not be."""
     assert "EventRecovered" in never_lost(Quarry(routing, "epidemic"), set())
+
+
+def test_a_slow_link_is_no_slow_node_among_the_faults_that_were_in_force() -> None:
+    quarry = Quarry("forwarding", "best_effort")
+    assert {"slow", "slow link", "kill", "cut"} <= set(never_in_force(quarry, {"lost Forwarded | cut"}))
+    places = {"Broker.held some | kill + slow link | publishing", "Broker.held none | after cut | mending"}
+    absent = set(never_in_force(quarry, places))
+    assert {"slow", "cut"} <= absent
+    assert not {"kill", "slow link"} & absent

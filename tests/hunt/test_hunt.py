@@ -7,6 +7,7 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import yaml
@@ -15,7 +16,7 @@ from murmur_pubsub.errors import InputError, RunError
 from murmuration.commands.main import application
 from murmuration.hunt.chunk import Quarry
 from murmuration.hunt.hunt import Ends
-from murmuration.hunt.shrink_tasks import play_piece
+from murmuration.hunt.shrink_tasks import FoundSchedules, play_piece
 from murmuration.hunt.symptoms import tried
 from tests.hunt.hunting import ENOUGH_S, HASTY, here, hunt, lost, played_at_once, silent
 from tests.hunt.test_coverage import CHAIN
@@ -78,6 +79,33 @@ def test_a_hunt_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     third = hunt(tmp_path, 30)
     third.run(here, silent)
     assert (third.state.schedules, third.places) == (30, second.places), "nothing is left to do, and nothing was lost"
+
+
+def test_what_a_killed_hunt_had_found_is_of_the_findings_of_the_one_that_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("murmuration.hunt.hunt._SHRINK_S", 0.5)
+    quarry = Quarry("forwarding", RESTLESS["reliability"], scenario={**CHAIN, "broker": RESTLESS})
+    whole, killed, resumed = (hunt(tmp_path / name, 20, quarry, guided=False) for name in ("whole", "cut", "cut"))
+    whole.run(here, silent)
+    assert len(whole.found.origins) > 3, "more than are shrunk"
+
+    def kill(_: FoundSchedules) -> NoReturn:
+        raise SystemExit
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FoundSchedules, "keep_what_is_over", kill)
+        patched.setattr(FoundSchedules, "keep_all", lambda _: None)
+        with pytest.raises(SystemExit):
+            killed.run(here, silent)
+    assert not killed.found.all
+    resumed.run(here, silent)
+    assert (resumed.state.schedules, resumed.state.chunks) == (20, 1), "no schedule is played again"
+    assert resumed.found.origins == whole.found.origins
+    third = hunt(tmp_path / "cut", 20, quarry, guided=False)
+    third.run(here, silent)
+    assert third.found.origins == whole.found.origins
+    assert sum(each.record["schedules"] for each in third.found.all) == len(whole.found.origins), "each counts once"
 
 
 def test_chunks_whose_process_dies_are_told_and_too_many_end_the_hunt(tmp_path: Path) -> None:

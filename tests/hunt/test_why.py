@@ -18,6 +18,7 @@ from murmuration.hunt.trial import deployment_of
 from murmuration.hunt.why import ForkedRun, failing_forks, find_why, later
 from murmuration.hunt.why_report import write_why
 from tests.hunt.hunting import HASTY, played_at_once, played_by
+from tests.hunt.test_coverage import CHAIN
 
 LOSSY: dict[str, Any] = {
     "name": "lossy",
@@ -75,6 +76,12 @@ def test_a_scenario_that_shows_nothing_wrong_has_no_why(tmp_path: Path) -> None:
         find_why(LOSSY, 2, forks_here, lambda *_: None)
     with pytest.raises(InputError, match="--forks: found 1; allowed: 2 or more"):
         application(["hunt", "--why", "none.yaml", "--forks", "1"], standalone_mode=False)
+
+
+def test_what_fails_before_anything_is_published_has_no_why() -> None:
+    broker = {"routing": "forwarding", "reliability": "tests.hunt.properties_asked:Unready"}
+    with pytest.raises(InputError, match="a run that fails before anything is published"):
+        find_why({**CHAIN, "broker": broker}, 2, forks_here, lambda *_: None)
 
 
 @pytest.mark.slow

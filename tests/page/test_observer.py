@@ -89,6 +89,10 @@ def test_states_of_nodes_follow_kill_stall_slow_and_their_ends(watched: Watched)
     faults.slow("b1", "2 ms")
     watched.look()
     assert watched.node("b1") == "slow"
+    faults.stall("b1")
+    faults.resume("b1")
+    watched.look()
+    assert watched.node("b1") == "slow", "as before it was stalled"
     faults.slow("b1", "0 s")
     watched.look()
     assert watched.node("b1") == "up"
