@@ -312,5 +312,8 @@ NO_SCHEDULE = {
     "Where clients went on changing what they want": "no schedule goes on for half a minute",
     "One client asked for `x > 5`": "brokers of one process share what they work out of a filter",
     "Without a declared domain Vinifera's hash": "schedules publish no numbers that are so close",
+    "A message that a client's link had lost": "the judge does not ask how late a message came",
+    "A publishers' broker that had lost its disk never": "the judge excuses what a lost disk may have taken with it",
+    "To withdraw one of two filters": "virtual time does not count what a broker computes",
 }
 """How the other rows begin, and why no random schedule in virtual time finds them."""

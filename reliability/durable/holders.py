@@ -92,7 +92,11 @@ class Holders:
         """A publishers' broker has recorded that."""
         holder, begins, ends = self.of.get(message.client), pairs(message.ticks), pairs(message.ends)
         root = self._heard(next(iter(begins), -1), message.asked, now_us)
-        if holder is None or message.revision != holder.revision or message.asked < holder.since:
+        if holder is None or message.asked < holder.since:
+            return []
+        if message.revision < 0 and root is not None and root not in holder.unlisted:
+            return self._enlist_anew(holder, root, now_us)
+        if message.revision != holder.revision:
             return []
         if root not in holder.unlisted:
             return []
@@ -113,6 +117,15 @@ class Holders:
         if not holder.unlisted:
             effects.append(Send(holder.client, Recorded(holder.revision)))
         return [*effects, *self.go_on(holder, now_us)]
+
+    def _enlist_anew(self, holder: Holder, root: NodeName, now_us: int) -> list[Effect]:
+        """That publishers' broker had recorded what the client wants, and knows nothing of it: its disk was lost."""
+        for number in self._roots[root]:
+            for each in (holder.streams, holder.begins, holder.heard):
+                each.pop(number, None)
+        holder.unlisted[root] = None
+        self.stirred = True
+        return self._enlist(holder, [root], now_us)
 
     def _enlist(self, holder: Holder, roots: Iterable[NodeName], now_us: int) -> list[Effect]:
         effects: list[Effect] = []

@@ -143,13 +143,16 @@ class DurableRecord:
     def _withdraw(self, client: NodeName, registration: Registration) -> None:
         """What was withdrawn, and not handed over yet, is kept no more."""
         for pubend, owed in registration.owed.items():
-            for tick in list(owed):
+            still: deque[int] = deque()
+            for tick in owed:
                 kept = self._kept[pubend][tick]
                 left = still_for(kept.matched[client], registration.wanted, kept.event)
                 kept.matched[client] = left
-                if not left:
-                    owed.remove(tick)
+                if left:
+                    still.append(tick)
+                else:
                     self._release(pubend, tick)
+            registration.owed[pubend] = still
         self._note_left(client, registration)
 
     def match(self, event: Event) -> dict[NodeName, list[int]]:

@@ -337,7 +337,9 @@ class EndToEnd(Reliability):
         if self._pubend is not None:
             self._pubend.knowledge.finalize(self._pubend.knowledge.newest)
         self._owes = self._log.record.keeps_any
-        return self._look_whether_owing()
+        has_lost_its_disk = self._incarnation > 0 and not records and self._redundancy is None
+        asked = self._reminders.everywhere(self._publishing.pubends) if has_lost_its_disk else []
+        return [*asked, *self._look_whether_owing()]
 
     def _on_catch_up(self, message: CatchUp) -> Sequence[Effect]:
         if not self._serves:

@@ -6,10 +6,12 @@ and is still kept, it names to the broker that last spoke for the client. Who la
 While nothing is heard of the client it reminds again, after a quarter of `rest` at first, then each time after twice as
 long, at most `rest_most`.
 
-A broker that was restarted does not know who is where, so it asks all brokers that may have clients. Reminders may be
-lost, or go to a broker that the client has left: brokers ask by themselves too, if seldom.
+A broker that was restarted does not know who is where, so it asks all brokers that may have clients; one that has lost
+its disk does so at once, since it does not even know that somebody wants anything. Reminders may be lost, or go to a
+broker that the client has left: brokers ask by themselves too, if seldom.
 """
 
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
@@ -17,6 +19,7 @@ from murmur_pubsub.machine import Effect, NodeName
 from reliability.durable.keeper import Keeper
 from reliability.end_to_end.messages import Reminder
 from reliability.end_to_end.parameters import EndToEndParameters
+from reliability.gryphon.pubend import Pubend
 from reliability.gryphon.round_trip import doubled
 
 LOOKS = 4
@@ -80,6 +83,11 @@ class Reminders:
             for (broker, pubend), ticks in due.items()
             for effect in self._post(Reminder(broker, pubend, [*ticks], [*ticks.values()]))
         ]
+
+    def everywhere(self, pubends: Sequence[Pubend]) -> list[Effect]:
+        """Remind all brokers that may have clients: what was kept for whom is not known any more."""
+        pairs = itertools.product(pubends, self._brokers)
+        return [effect for each, broker in pairs for effect in self._post(Reminder(broker, each.number, [], []))]
 
     def _is_due(self, client: NodeName, now_us: int) -> bool:
         return self._reminded.get(client, (0, 0))[1] <= now_us

@@ -55,8 +55,9 @@ class ClientSession:
 
     def _numbered(self, message: Any) -> Send:
         self._next += 1
+        if not self._outstanding:
+            self._idle = False  # what was handed over before counts as lost though more follows it
         self._outstanding.append(message)
-        self._idle = False
         return _new(Send, (self.client, message))
 
     def handed_back(self, message: HandedBack) -> list[Any]:
@@ -69,7 +70,7 @@ class ClientSession:
         return done
 
     def repeat(self) -> list[Effect]:
-        """The oldest messages again, if the client has neither got nor handed back anything since the last time."""
+        """The oldest messages again, if the client had some and has handed nothing back since the last time."""
         idle, self._idle = self._idle, True
         if not idle:
             return []
@@ -131,5 +132,5 @@ class Sessions:
         return self._of[client].handed_back(message) if client in self._of else []
 
     def repeat(self) -> list[Effect]:
-        """To each client that has been idle, the oldest of what it has not handed back."""
+        """To each client that has handed nothing back for a whole period, the oldest of what it was handed."""
         return [effect for session in self._of.values() for effect in session.repeat()]

@@ -46,6 +46,7 @@ from reliability.durable.messages import (
     ResumedAt,
 )
 from reliability.durable.parameters import DurableParameters
+from reliability.durable.record import DurableRecord
 from reliability.gryphon.knowledge import KnowledgeStream
 from reliability.gryphon.messages import HandedBack
 from reliability.gryphon.pubend import Pubend
@@ -113,6 +114,27 @@ def test_what_a_subscriber_withdraws_it_is_not_owed_also_when_the_log_is_read_ag
     log.enlist("c", 3, [(3, parse_filter("x > 5"))], {0: 11})
     assert kept(log, "c") == []
     assert not log.record.keeps(0, 10)
+
+
+def test_to_withdraw_one_of_two_filters_takes_no_longer_for_each_message_the_more_are_owed() -> None:
+    """A publishers' broker that takes seconds for it counts as dead."""
+    looked_at = 0
+
+    class Tick(int):
+        def __eq__(self, other: object) -> bool:
+            nonlocal looked_at
+            looked_at += 1
+            return int(self) == other
+
+        __hash__ = int.__hash__
+
+    record = DurableRecord()
+    record.enlist("c", 1, [(1, ALL), (2, parse_filter("x <= 1000"))], {0: 0})
+    for tick in range(1, 2_001):
+        record.keep(0, Tick(tick), event(tick, tick), record.match(event(tick, tick)))
+    record.enlist("c", 2, [(2, parse_filter("x <= 1000"))], {0: 2_000})
+    assert list(record.registrations["c"].owed[0]) == list(range(1, 1_001))
+    assert looked_at < 20 * 2_000
 
 
 def records_of(*effects: Persist) -> list[bytes]:

@@ -162,6 +162,42 @@ def waits_for_who_has_withdrawn_all(
     return part.waiting
 
 
+def lose_the_disk(cluster: Cluster) -> None:
+    """The publishers' broker b0 dies with its disk, and is back a second ago."""
+    cluster.faults.kill("b0", disk_lost=True)
+    cluster.advance("200 ms")
+    cluster.faults.restart("b0")
+    cluster.advance("1 s")
+
+
+def test_clients_that_are_caught_up_while_a_disk_is_lost_get_what_is_published_after_it() -> None:
+    slow = {"delay": "1 ms", "messages_per_s": 30}
+    with a_cluster(client_links=slow, parameters={"durable": {"window": 5}}, drain={"limit": "60 s"}) as cluster:
+        both_subscribe(cluster)
+        publish(cluster, 0, 100)
+        lose_the_disk(cluster)
+        publish(cluster, 100, 50)
+        cluster.drain()
+        for name in ("bob", "carol"):
+            assert set(numbers(cluster, name)) >= {*range(100, 150)}
+        judged(cluster)
+
+
+def test_who_goes_away_after_a_disk_was_lost_is_owed_what_it_misses_then() -> None:
+    with a_cluster() as cluster:
+        both_subscribe(cluster)
+        publish(cluster, 0, 20)
+        lose_the_disk(cluster)
+        publish(cluster, 20, 20)
+        cluster.faults.disconnect("bob", "b2")
+        publish(cluster, 40, 20)
+        cluster.faults.connect("bob", "b2")
+        cluster.drain()
+        for name in ("bob", "carol"):
+            assert set(numbers(cluster, name)) >= {*range(20, 60)}
+        judged(cluster)
+
+
 def test_a_client_that_was_killed_gets_all_and_again_only_what_it_had_not_recorded() -> None:
     with a_cluster() as cluster:
         cluster.clients["bob"].subscribe("x >= 0")

@@ -17,7 +17,15 @@ from murmuration.scenario.load import check_scenario, load_scenario
 from routing.flooding import Flooding
 from routing.router import Hop
 from spark_analysis.plain_judge import Judgement, judge_plainly, judge_run
-from tests.protocols.durable.test_whole import QUICK, RESTARTED, both_subscribe, kept_at_the_end, numbers, publish
+from tests.protocols.durable.test_whole import (
+    QUICK,
+    RESTARTED,
+    both_subscribe,
+    kept_at_the_end,
+    lose_the_disk,
+    numbers,
+    publish,
+)
 from tests.protocols.durable.test_whole import judged as valid
 from tests.protocols.end_to_end.planted_bugs import BUGS
 
@@ -61,6 +69,20 @@ def judged(cluster: Cluster) -> Judgement:
     judgement = valid(cluster)
     assert judgement.numbers["explained"] == 0
     return judgement
+
+
+@pytest.mark.parametrize("routing", ["forwarding", "irbr"])
+def test_who_is_there_when_a_disk_was_lost_gets_what_is_published_a_second_later(routing: str) -> None:
+    """Or it asks its publishers' broker after `idle`, half a minute."""
+    with a_cluster(routing) as cluster:
+        both_subscribe(cluster)
+        publish(cluster, 0, 20)
+        lose_the_disk(cluster)
+        publish(cluster, 20, 20)
+        cluster.advance("1 s")
+        for name in ("bob", "carol"):
+            assert set(numbers(cluster, name)) >= {*range(20, 40)}
+        valid(cluster)
 
 
 @pytest.mark.parametrize("routing", [f"{__name__}:{each.__name__}" for each in (Forgetful, Nowhere)])
@@ -207,7 +229,7 @@ def test_a_run_ends_when_nobody_waits_though_probes_and_questions_never_rest() -
 def test_a_run_goes_on_for_a_client_that_is_slow_to_take_what_it_lacks(routing: str) -> None:
     with a_cluster(routing, drain={"limit": "300 s"}) as cluster:
         both_subscribe(cluster)
-        cluster.faults.link("bob", "b3", loss=0.5)
+        cluster.faults.link("bob", "b3", loss=0.7)
         publish(cluster, 0, 60)
         published_us = cluster.now_us
         cluster.drain()

@@ -50,6 +50,20 @@ def test_sessions_of_a_later_incarnation_are_told_from_those_before() -> None:
     assert second > first
 
 
+def test_what_a_client_lacks_is_repeated_though_more_is_handed_over_all_the_while() -> None:
+    """Or one lost message holds the client up for as long as events keep coming."""
+    sessions = Sessions(0, 1_000)
+    sessions.begin("c")
+    effects: list[object] = []
+    for sequence in range(3):
+        sessions.hand_over(event(sequence), 1, {"c": [1]}, effects)  # type: ignore[arg-type]
+        again = [each.message.number for each in sessions.repeat()]  # type: ignore[union-attr]
+        assert again == ([] if sequence == 0 else list(range(sequence + 1)))
+    sessions.handed_back("c", HandedBack(1, 2))
+    sessions.hand_over(event(3), 1, {"c": [1]}, effects)  # type: ignore[arg-type]
+    assert sessions.repeat() == [], "it was handed over since the last time"
+
+
 def test_an_idle_session_is_repeated_from_its_oldest_message_on() -> None:
     sessions = Sessions(0, 1_000)
     sessions.begin("c")
