@@ -339,7 +339,8 @@ class EndToEnd(Reliability):
         self._owes = self._log.record.keeps_any
         has_lost_its_disk = self._incarnation > 0 and not records and self._redundancy is None
         asked = self._reminders.everywhere(self._publishing.pubends) if has_lost_its_disk else []
-        return [*asked, *self._look_whether_owing()]
+        done = self._publishing.forget_done(self._now_us)  # what is for nobody, of which nobody will ever speak
+        return [*asked, *done, *self._look_whether_owing()]
 
     def _on_catch_up(self, message: CatchUp) -> Sequence[Effect]:
         if not self._serves:

@@ -17,6 +17,7 @@ from murmuration.scenario.load import check_scenario, load_scenario
 from routing.flooding import Flooding
 from routing.router import Hop
 from spark_analysis.plain_judge import Judgement, judge_plainly, judge_run
+from tests.deployments import played, reliability_at
 from tests.protocols.durable.test_whole import (
     QUICK,
     RESTARTED,
@@ -69,6 +70,18 @@ def judged(cluster: Cluster) -> Judgement:
     judgement = valid(cluster)
     assert judgement.numbers["explained"] == 0
     return judgement
+
+
+def test_a_broker_that_restarts_does_not_keep_what_is_for_nobody(tmp_path: Path) -> None:
+    """Whoever gets none of it acknowledges none of it."""
+    workload = {**RESTARTED["workload"], "share": 1.0, "publishers": {"b0": 1, "b2": 1}, "subscribers": {"b1": 1}}
+    given = {
+        "name": "at-rest", "runtime": "virtual", "overlay": CHAIN, "workload": workload, **DATAGRAMS, **QUICK,
+        "broker": {"routing": "forwarding", "reliability": "end_to_end"},
+        "faults": [{"at": "3 s", "kill": name, "for": "100 ms"} for name in ("b0", "b2")],
+    }  # fmt: skip
+    run = played(given, tmp_path)
+    assert [len(reliability_at(run, name)._log) for name in ("b0", "b2")] == [0, 0]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("routing", ["forwarding", "irbr"])
