@@ -314,6 +314,7 @@ NO_SCHEDULE = {
     "Without a declared domain Vinifera's hash": "schedules publish no numbers that are so close",
     "A message that a client's link had lost": "the judge does not ask how late a message came",
     "A publishers' broker that had lost its disk never": "the judge excuses what a lost disk may have taken with it",
+    "A publishers' broker that was restarted kept in its log": "only a guided hunt has shown it",
     "To withdraw one of two filters": "virtual time does not count what a broker computes",
 }
 """How the other rows begin, and why no random schedule in virtual time finds them."""

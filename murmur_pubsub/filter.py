@@ -171,8 +171,10 @@ def interval(
     """The constraint for an interval without some points, in normal form; None if it is empty. Only strings have a
     suffix.
 
-    Raises ValueError if a string of the normal form would end in more than 64 NULs.
+    Raises ValueError if a string of the normal form would end in more than 64 NULs, or the suffix has no text form.
     """
+    if "%" in suffix or "_" in suffix:
+        raise ValueError("a suffix with % or _")
     low, high, excluded = canonical(low), canonical(high), tuple(map(canonical, excluded))
     if domain == "boolean":
         return finite(domain, [value for value in (False, True) if value not in excluded])

@@ -127,7 +127,7 @@ class Link:
     """
 
     __slots__ = (
-        "_busy_until_us",
+        "_busy_until_ns",
         "_harmless",
         "_last_arrival_us",
         "_rng",
@@ -145,7 +145,7 @@ class Link:
         self._harmless = _is_harmless(spec)
         self._rng = rng
         self.draw_us = spec.delay.sampler(rng)
-        self._busy_until_us = 0
+        self._busy_until_ns = 0
         self._last_arrival_us = 0
         self.departures_us: deque[int] = deque()
 
@@ -178,8 +178,8 @@ class Link:
             limit = spec.queue_messages * (1 if spec.on_overflow == "drop" else HARD_LIMIT_FACTOR)
             if waiting >= limit and not control:
                 return Transmission((), DropReason.OVERFLOW)
-            departure_us = max(now_us, self._busy_until_us) + self._carrying_us(size)
-            self._busy_until_us = departure_us
+            self._busy_until_ns = max(now_us * 1_000, self._busy_until_ns) + self._carrying_ns(size)
+            departure_us = self._busy_until_ns // 1_000
             self.departures_us.append(departure_us)
         rng = self._rng
         if spec.loss and not control and rng.random() < spec.loss:
@@ -207,10 +207,11 @@ class Link:
             return None
         return self.departures_us[-max(1, self.spec.queue_messages // 2)]
 
-    def _carrying_us(self, size: int) -> int:
-        carrying_us = 0
+    def _carrying_ns(self, size: int) -> int:
+        """Of a fast link that is less than a microsecond, and must not be nothing."""
+        carrying_ns = 0
         if self.spec.bytes_per_s is not None:
-            carrying_us = size * 1_000_000 // self.spec.bytes_per_s
+            carrying_ns = size * 1_000_000_000 // self.spec.bytes_per_s
         if self.spec.messages_per_s is not None:
-            carrying_us = max(carrying_us, 1_000_000 // self.spec.messages_per_s)
-        return carrying_us
+            carrying_ns = max(carrying_ns, 1_000_000_000 // self.spec.messages_per_s)
+        return carrying_ns

@@ -105,9 +105,10 @@ class DurableClient(GryphonClient):
         elif kind is LinkDown and input.peer != self._broker:  # type: ignore[union-attr]
             return ()
         elif kind is Subscribe or kind is Unsubscribe:
-            before = self._wanted
+            held = input.subscriber, input.filter  # type: ignore[union-attr]
+            before = self._plain.subscriptions.get(held, 0)
             effects = super().handle(input, now_us)
-            if self._wanted == before:
+            if bool(before) == bool(self._plain.subscriptions.get(held, 0)):
                 return effects
             if kind is Unsubscribe:
                 self._withdrew.add(input.subscriber)  # type: ignore[union-attr]

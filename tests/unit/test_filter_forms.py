@@ -59,7 +59,10 @@ def test_a_well_formed_constraint_is_read() -> None:
         number_on_the_wire(nested(3_000)),
         [["x", nested(3_000), *[None] * 6]],
         [["s", "string", None, "a", False, "a" + "\0" * 100_000, True, []]],
-        *([["s", "string", None, None, False, None, False, [], suffix]] for suffix in ("", 3, ["a"], "a" + "\0" * 65)),
+        *(
+            [["s", "string", None, None, False, None, False, [], suffix]]
+            for suffix in ("", 3, ["a"], "a" + "\0" * 65, "_id", "a%")
+        ),
         [["s", "string", None, "a\0", False, None, False, [], "b"]],
         [["s", "string", ["ab"], None, False, None, False, [], "b"]],
         [["x", "number", None, None, False, None, False, [], "b"]],

@@ -201,3 +201,21 @@ def test_a_queue_of_one_message_is_free_again_when_the_last_that_waits_has_left(
     for leaves_us in (10_000, 20_000, 30_000):
         made.transmit(1, 0)
         assert made.congested_until_us(0) == leaves_us
+
+
+@pytest.mark.parametrize(
+    ("cap", "size", "due_us"),
+    [
+        ({"bytes_per_s": 125_000_000}, 100, 80_000),
+        ({"bytes_per_s": 100_000_000}, 150, 150_000),
+        ({"bytes_per_s": 10_000_000}, 109, 1_090_000),
+        ({"messages_per_s": 600_000}, 100, 166_666),
+        ({"messages_per_s": 2_000_000}, 100, 50_000),
+    ],
+)
+def test_a_fast_link_carries_no_more_than_its_bandwidth(cap: dict[str, int], size: int, due_us: int) -> None:
+    spec = LinkSpec(Delay("constant", 0), queue_messages=1_000_000, **cap)  # type: ignore[arg-type]
+    link = Link(spec, random.Random(0))
+    for _ in range(100_000):
+        last = link.transmit(size, 0)
+    assert last.arrivals_us[0] == pytest.approx(due_us, abs=100)

@@ -74,7 +74,10 @@ def judged(cluster: Cluster) -> Judgement:
 
 def test_a_broker_that_restarts_does_not_keep_what_is_for_nobody(tmp_path: Path) -> None:
     """Whoever gets none of it acknowledges none of it."""
-    workload = {**RESTARTED["workload"], "share": 1.0, "publishers": {"b0": 1, "b2": 1}, "subscribers": {"b1": 1}}
+    workload = {
+        "kind": "paced", "publishers": {"b0": 1, "b2": 1}, "subscribers": {"b1": 1}, "share": 1.0, "rate_per_s": 40,
+        "seconds": 1,
+    }  # fmt: skip
     given = {
         "name": "at-rest", "runtime": "virtual", "overlay": CHAIN, "workload": workload, **DATAGRAMS, **QUICK,
         "broker": {"routing": "forwarding", "reliability": "end_to_end"},
