@@ -203,18 +203,22 @@ class Cluster:
         built = build(loaded)
         place = Path(tempfile.mkdtemp(prefix="murmur-cluster-")) / "run" if folder is None else Path(folder)
         run_folder = RunFolder.make(place, manifest_of(loaded, built))
-        write_layout(place, layout_of(built.deployment))
-        if built.deployment.settings.keep_inputs:  # a replay asks the scenario what a node is made of
-            run_folder.write_scenario(loaded.data)
-        with cluster_runtime(runtime, built.deployment, run_folder.folder) as opened:
-            cluster = cls(built.deployment, loaded.scenario.links.spec(), opened, run_folder)
-            opened.start()
-            opened.enter(Phase.SUBSCRIBING)
-            try:
-                yield cluster
-                cluster.end()
-            finally:
-                cluster._close()
+        try:
+            write_layout(place, layout_of(built.deployment))
+            if built.deployment.settings.keep_inputs:  # a replay asks the scenario what a node is made of
+                run_folder.write_scenario(loaded.data)
+            with cluster_runtime(runtime, built.deployment, run_folder.folder) as opened:
+                cluster = cls(built.deployment, loaded.scenario.links.spec(), opened, run_folder)
+                try:
+                    opened.start()
+                    opened.enter(Phase.SUBSCRIBING)
+                    yield cluster
+                    cluster.end()
+                finally:
+                    cluster._close()
+        finally:
+            if run_folder.manifest.status != "complete":
+                run_folder.write(replace(run_folder.manifest, status="interrupted"))
 
     def __repr__(self) -> str:
         counts = f"{len(self.brokers)} brokers and {len(self.clients)} clients"

@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.protocol_error import ProtocolError
 from murmur_pubsub.run_manifest import read_manifest
+from murmur_virtual.run import VirtualRun
 from murmuration.harness.cluster import Cluster
+from murmuration.live.run_list import runs_in
 
 CHAIN = {"kind": "chain", "brokers": 2}
 DATAGRAMS = {"delay": "1 ms"}
@@ -32,6 +35,33 @@ def test_a_cluster_says_what_it_is(tmp_path: Path) -> None:
         cluster.advance("1 s")
         assert repr(cluster) == f"<Cluster of 2 brokers and 2 clients at {cluster.now_us / 1e6:.3f} s: {tmp_path}/run>"
     assert repr(cluster) == f"<Cluster of 2 brokers and 2 clients, over: {tmp_path}/run>"
+
+
+def test_a_cluster_whose_block_raises_is_over_in_its_manifest(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="what a test expects"), Cluster.start(CHAIN, folder=tmp_path / "run"):
+        raise AssertionError("what a test expects")
+    with Cluster.start(CHAIN, folder=tmp_path / "whole") as cluster:
+        cluster.end()
+        assert read_manifest(tmp_path / "whole").status == "complete"
+    assert {each.name: each.state for each in runs_in(tmp_path)} == {"whole": "complete", "run": "interrupted"}
+
+
+def test_a_cluster_that_does_not_start_is_closed_and_over_in_its_manifest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[VirtualRun] = []
+    close = VirtualRun.close
+
+    def note_and_close(run: VirtualRun) -> None:
+        closed.append(run)
+        close(run)
+
+    monkeypatch.setattr(VirtualRun, "close", note_and_close)
+    fails = "tests.conformance.broken_protocols:ForgetsEffects"
+    with pytest.raises(ProtocolError), Cluster.start(CHAIN, routing=fails, folder=tmp_path / "run"):
+        raise AssertionError("it has started")
+    assert len(closed) == 1
+    assert read_manifest(tmp_path / "run").status == "interrupted"
 
 
 def test_an_argument_that_is_nearly_right_is_answered_with_the_right_one() -> None:
