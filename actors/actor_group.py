@@ -42,6 +42,9 @@ _OVERDUE_LOOK_S = 5.0
 _LOSS_NOTICED_S = 60.0
 """Ray takes a host for dead after this number of missed health checks; by default that takes a quarter of a minute."""
 
+_Pending = dict[tuple[NodeName, ...], tuple[Any, Any]]
+"""Calls under way: by the nodes of one actor that it is for, that actor and Ray's reference to the answer."""
+
 
 class ActorGroup:
     """All actors of one run.
@@ -175,14 +178,15 @@ class ActorGroup:
     def start(self, names: Sequence[NodeName]) -> None:
         """Make (the next incarnation of) these nodes, in new processes where theirs are not there, and have them
         listen; `introduce` starts their machines."""
-        pending: dict[tuple[NodeName, ...], Any] = {}
+        pending: _Pending = {}
         for number, nodes in self._by_actor(names).items():
             if number not in self._actors or number in self._without_process:
                 self._actors[number] = self._new_process(nodes[0])
                 self._without_process.pop(number, None)
-            pending[tuple(nodes)] = self._actors[number].listen.remote([self._arrival(name) for name in nodes])
-        for here, reference in pending.items():
-            found: dict[NodeName, Listening] = self._answer(here, reference, wanted=True)
+            actor = self._actors[number]
+            pending[tuple(nodes)] = actor, actor.listen.remote([self._arrival(name) for name in nodes])
+        for here, (actor, reference) in pending.items():
+            found: dict[NodeName, Listening] = self._answer(here, actor, reference, wanted=True)
             for name, listening in found.items():
                 self.addresses[name] = (listening.host, listening.port)
                 self.places[name] = listening.place
@@ -240,28 +244,31 @@ class ActorGroup:
         """The answers of the actors in service to one call, by node. Raises what a call raised, and `RunError` naming
         an actor that does not answer; one that has died is out of service from then on."""
         names = list(nodes) if nodes is not None else list(arguments if arguments is not None else self.addresses)
-        pending = {}
+        pending: _Pending = {}
         for number, here in self._by_actor(names).items():
             given = {name: common if arguments is None else arguments[name] for name in here if self._serves(name)}
             if given:
-                pending[tuple(given)] = self._actors[number].ask.remote(what, given)
+                actor = self._actors[number]
+                pending[tuple(given)] = actor, actor.ask.remote(what, given)
         return self._answers(pending)
 
     def tell(self, what: str, *arguments: Any, nodes: Iterable[NodeName] | None = None) -> None:
         """Make a call that is for an actor as a whole, of all with nodes (of these) in service."""
         serving = [name for name in (self.in_service if nodes is None else nodes) if self._serves(name)]
-        pending = {}
+        pending: _Pending = {}
         for number, here in self._by_actor(serving).items():
-            pending[tuple(here)] = getattr(self._actors[number], what).remote(*arguments)
+            actor = self._actors[number]
+            pending[tuple(here)] = actor, getattr(actor, what).remote(*arguments)
         self._answers(pending)
 
     def status(self) -> dict[NodeName, dict[str, Any]]:
         """What each node in service says of itself, asked actor by actor; raises why one has failed."""
         asked_us: dict[NodeName, int] = {}
-        pending = {}
+        pending: _Pending = {}
         for number, here in self._by_actor(self.in_service).items():
             asked_us |= dict.fromkeys(here, self._clock.now_us())
-            pending[tuple(here)] = self._actors[number].ask.remote("status", dict.fromkeys(here, ()))
+            actor = self._actors[number]
+            pending[tuple(here)] = actor, actor.ask.remote("status", dict.fromkeys(here, ()))
             time.sleep(BETWEEN_QUESTIONS_S)
         answers = self._answers(pending)
         for name, status in answers.items():
@@ -292,15 +299,15 @@ class ActorGroup:
 
     def crash(self, name: NodeName) -> None:
         """Have the node gone, and the others of its actor go on. It is out of service already."""
-        self._answer((name,), self._actors[self._actor_of[name]].crash.remote(name), wanted=True)
+        actor = self._actors[self._actor_of[name]]
+        self._answer((name,), actor, actor.crash.remote(name), wanted=True)
 
     def hold(self, name: NodeName, held: bool) -> bool:
         """Stall the node, or have it go on, and the others of its actor with it; is it so? The node is marked as out of
         service already, or still."""
         what = "stall" if held else "resume"
-        answers: dict[NodeName, bool] = self._answer(
-            (name,), self._actors[self._actor_of[name]].ask.remote(what, {name: ()}), wanted=True
-        )
+        actor = self._actors[self._actor_of[name]]
+        answers: dict[NodeName, bool] = self._answer((name,), actor, actor.ask.remote(what, {name: ()}), wanted=True)
         return answers.get(name, False)
 
     def process_gone(self, names: Iterable[NodeName]) -> None:
@@ -327,15 +334,15 @@ class ActorGroup:
     def _serves(self, name: NodeName) -> bool:
         return name in self.addresses and name not in self.down and name not in self.stalled
 
-    def _answers(self, pending: Mapping[tuple[NodeName, ...], Any]) -> dict[NodeName, Any]:
-        """What the nodes said, by node; `pending`: the calls, each by the nodes of one actor that it is for."""
+    def _answers(self, pending: _Pending) -> dict[NodeName, Any]:
+        """What the nodes said, by node."""
         answers: dict[NodeName, Any] = {}
-        for names, reference in pending.items():
-            answers |= self._answer(names, reference) or {}
+        for names, (actor, reference) in pending.items():
+            answers |= self._answer(names, actor, reference) or {}
         return answers
 
-    def _answer(self, names: Sequence[NodeName], reference: Any, wanted: bool = False) -> Any:
-        """What the actor of these nodes answers; None if none of them is in service any more."""
+    def _answer(self, names: Sequence[NodeName], actor: Any, reference: Any, wanted: bool = False) -> Any:
+        """What the actor of these nodes answers; None if none of them is in service any more, or none in that actor."""
         asked = time.monotonic()
         look_again = asked + _OVERDUE_S
         at: tuple[int, ...] | None = None
@@ -347,7 +354,8 @@ class ActorGroup:
             except ray.exceptions.RayActorError as error:
                 if wanted or self.on_death is None:
                     raise RunError(f"the actor of {names[0]} died: {error}") from error
-                self._note_death(names[0])
+                if self._actors[self._actor_of[names[0]]] is actor:  # else they are back already, in a new one
+                    self._note_death(names[0])
                 return None
             except ray.exceptions.GetTimeoutError as error:
                 if not wanted and not any(map(self._serves, names)):

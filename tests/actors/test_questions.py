@@ -62,7 +62,7 @@ def asked_group(log: list[object], monkeypatch: pytest.MonkeyPatch, actors: tupl
     group = ActorGroup(deployment, settings, clock, ["host"])
     group.addresses = {spec.name: ("127.0.0.1", 1) for spec in deployment.nodes}
     group._actors = dict.fromkeys(range(group.actor_count), Asked(log, clock))
-    monkeypatch.setattr(group, "_answer", lambda names, answer: answer)
+    monkeypatch.setattr(group, "_answer", lambda names, actor, answer: answer)
     return group
 
 

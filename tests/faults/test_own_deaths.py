@@ -91,6 +91,30 @@ def test_a_client_that_dies_by_itself_is_a_fault_too(tmp_path: Path) -> None:
     assert judged.numbers["verdict"] == "valid", judged.numbers
 
 
+def test_a_node_that_is_back_before_its_answer_is_looked_at_is_not_taken_for_dead(tmp_path: Path) -> None:
+    with started(tmp_path / "run") as cluster:
+        group = cluster._runtime._run.group  # type: ignore[attr-defined]
+        wanted = cluster.clients["bob"].subscribe("n >= 0")
+        look = group._answers
+
+        def look_late(pending: Any) -> Any:
+            group._answers = look
+            cluster.faults.kill("b0", sigkill=True)
+            cluster.faults.restart("b0")
+            return look(pending)
+
+        os.kill(group.places["b0"].pid, signal.SIGSTOP)  # the question to it stays open
+        group._answers = look_late
+        assert sorted(group.status()) == ["alice", "b1", "b2", "bob"]
+        assert "b0" in group.in_service
+        assert cluster._runtime.observed == {}
+        cluster.settle()
+        cluster.clients["alice"].publish({"n": 1})
+        cluster.wait_for(lambda: len(cluster.clients["bob"].deliveries(wanted)) == 1)
+    judged = judge_run(tmp_path / "run")
+    assert judged.numbers["verdict"] == "valid", judged.numbers
+
+
 @pytest.mark.parametrize("name", ["Loops", "Sleeps"])
 def test_a_machine_that_does_not_come_back_ends_the_run_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
