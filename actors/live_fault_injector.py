@@ -50,6 +50,7 @@ class LiveFaultInjector:
         self._lose_host = lose_host
         self.observed: dict[int, Fault] = {}
         self._gone: list[NodeName] = []
+        self._came: list[NodeName] = []
         self._own_deaths: dict[NodeName, None] = {}
         """The nodes that died though nobody had told them to, until they are started again."""
         self._killed: dict[tuple[NodeName, ...], list[NodeName]] = {}
@@ -66,11 +67,13 @@ class LiveFaultInjector:
         """The first number that no step has yet."""
         return self._next_step
 
-    def carry_out(self, step: int, fault: Fault) -> None:
-        """Do it, and return when it is in effect; raises `RunError` if it is not."""
+    def carry_out(self, step: int, fault: Fault) -> list[NodeName]:
+        """Do it, and return the nodes that came (back) when it is in effect; raises `RunError` if it is not."""
         with self._one_at_a_time:
             self._next_step = max(self._next_step, step + 1)
+            self._came = []
             self._carry_out(step, fault, self._clock.now_us())
+            return self._came
 
     def host_vanished(self, number: int, since_us: int) -> None:
         """A host went away by itself, after `since_us`: its nodes are out of service."""
@@ -233,6 +236,7 @@ class LiveFaultInjector:
         """Start the next incarnations of these nodes and let them go on with their scripts."""
         group = self._group
         group.bring_back(names)
+        self._came += names
         for name in names:
             self._own_deaths.pop(name, None)
         if self.base_us is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import RunError
-from murmur_pubsub.faults import RETURNS, Fault, FaultKind
+from murmur_pubsub.faults import Fault
 from murmur_pubsub.journal import Phase
 from murmur_pubsub.script import ScriptedCommand
 from murmuration.harness.runtime import ClusterRuntime
@@ -106,10 +106,7 @@ class _LiveClusterRuntime:
             raise RunError(f"{name} is not running")
 
     def carry_out(self, step: int, fault: Fault) -> Sequence[str]:
-        self._run.fault_injector.carry_out(step, fault)
-        if fault.kind is FaultKind.RETURN_HOST:
-            return self._run.fault_injector.nodes_on(fault.host)
-        return fault.nodes if fault.kind in RETURNS else ()
+        return self._run.fault_injector.carry_out(step, fault)
 
     def advance(self, stretch_us: int) -> None:
         time.sleep(self._run.wall_s(stretch_us))

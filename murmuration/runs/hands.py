@@ -11,7 +11,7 @@ import functools
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -19,7 +19,7 @@ import yaml
 
 from murmur_pubsub.deployment import Deployment, specs_of
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.faults import COMMANDS, Fault, FaultKind
+from murmur_pubsub.faults import COMMANDS, DEATHS, RETURNS, Fault, FaultKind
 from murmur_pubsub.plan_checker import check_plan
 from murmur_pubsub.run_manifest import FaultEntry
 from murmuration.deployment.fault_entries import FaultReader
@@ -174,11 +174,14 @@ class Hands:
 
     def _died(self, name: str, now_us: int) -> bool:
         """Has the node died by itself, and not been started again?"""
-        deaths = [each.time_us for each in self.observed.values() if each.kind is FaultKind.KILL and name in each.nodes]
-        plan = (*self._deployment.faults, *self._taken)
-        starts = [each for each in plan if each.kind is FaultKind.RESTART and name in each.nodes]
-        back = (each.time_us for each in starts if each.time_us <= now_us)
-        return bool(deaths) and max(deaths) > max(back, default=-1)
+
+        def last_us(faults: Iterable[Fault], kinds: Sequence[FaultKind]) -> int:
+            about = (each for each in faults if each.kind in kinds and each.time_us <= now_us)
+            hit = (each.time_us for each in about if name in fault_entry(each, self._deployment).nodes)
+            return max(hit, default=-1)
+
+        seen = self.observed.values()
+        return last_us(seen, DEATHS) > last_us((*self._deployment.faults, *self._taken, *seen), RETURNS)
 
     @functools.cached_property
     def _example(self) -> dict[str, Any]:

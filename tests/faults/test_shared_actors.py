@@ -105,6 +105,30 @@ def test_a_node_dies_alone_and_an_actor_with_all_of_its_nodes(tmp_path: Path) ->
         assert states(tmp_path / "run", f"{name}-1-*.seg") == {FileState.LAST}
 
 
+@pytest.mark.parametrize("runtime", ["ray", "virtual"])
+def test_who_was_down_before_its_actor_stays_away_when_that_comes_back(tmp_path: Path, runtime: str) -> None:
+    chain, ends = {"kind": "chain", "brokers": 2}, {"alice": "b0", "bob": "b1"}
+    with Cluster.start(
+        chain, ends, runtime=runtime, folder=tmp_path / "run", failure_detection=QUICK, density=2
+    ) as cluster:
+        for client in cluster.clients.values():
+            client.subscribe("n >= 0")
+        cluster.settle()
+        cluster.faults.kill("bob")
+        cluster.faults.kill_actor("alice")
+        cluster.faults.restart_actor("alice")
+        assert (cluster.faults.runs("alice"), cluster.faults.runs("bob")) == (True, False)
+        cluster.settle()
+        publish(cluster, 1)
+        has(cluster, "alice", 1)
+        cluster.faults.restart("bob")
+        cluster.settle()
+        cluster.clients["alice"].publish({"n": 1})
+        has(cluster, "bob", 1)
+    judged = judge_run(tmp_path / "run")
+    assert judged.numbers["verdict"] == "valid", judged.numbers
+
+
 def test_the_death_of_a_shared_process_by_itself_is_the_death_of_each_of_its_nodes(tmp_path: Path) -> None:
     chain, ends = {"kind": "chain", "brokers": 3}, {"alice": "b0", "bob": "b0"}
     with Cluster.start(

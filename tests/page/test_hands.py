@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.faults import Fault, FaultKind
 from murmur_pubsub.journal import FaultStage, Phase, RowKind, read_side
 from murmur_pubsub.journal_rows import read_segment
 from murmur_pubsub.run_manifest import read_manifest
@@ -17,6 +19,8 @@ from murmuration.deployment.build_deployment import build
 from murmuration.runs import hands as hands_module
 from murmuration.runs.driver import execute
 from murmuration.runs.hands import SAVED, Hands
+from murmuration.runs.manifest import manifest_of
+from murmuration.runs.run_folder import RunFolder
 from murmuration.scenario.load import LoadedScenario, check_scenario, load_scenario
 from spark_analysis.plain_judge import judge_run
 
@@ -223,6 +227,37 @@ def test_brokers_that_talk_by_datagrams_alone_are_divided_by_hand(tmp_path: Path
     across = arrived[np.isin(arrived["node"], side) != np.isin(arrived["peer"], side)]["time_us"]
     assert len(across) > 0
     assert not ((across > took_effect[0] + 2_000) & (across <= took_effect[1])).any()
+
+
+C0_DIED, C1_DIED = (Fault(1_000_000, FaultKind.KILL, (name,)) for name in ("c0", "c1"))
+HOST_WENT, HOST_CAME = Fault(1_000_000, FaultKind.LOSE_HOST, host=1), Fault(2_000_000, FaultKind.RETURN_HOST, host=1)
+ITS_ACTOR = {"density": 2, "faults": [{"at": "2 s", "kill_actor": "c0", "for": "1 s"}]}
+ON_HOSTS = {"hosts": 2, "last_mile": "broker"}
+
+
+@pytest.mark.parametrize(
+    ("keys", "observed", "name", "runs"),
+    [
+        ({}, [C0_DIED], "c0", False),
+        ({}, [C1_DIED], "c0", True),
+        ({"faults": [{"at": "1500 ms", "kill": "c0", "for": "1 s"}]}, [C0_DIED], "c0", True),
+        (ITS_ACTOR, [C0_DIED, C1_DIED], "c0", True),
+        ({"density": 2, "faults": ITS_ACTOR["faults"]}, [replace(C0_DIED, time_us=4_000_000)], "c0", False),
+        (ON_HOSTS, [HOST_WENT], "b1", False),
+        (ON_HOSTS, [HOST_WENT], "b0", True),
+        (ON_HOSTS, [HOST_WENT, HOST_CAME], "b1", True),
+    ],
+)
+def test_who_died_by_itself_takes_no_order_until_it_is_back(
+    tmp_path: Path, keys: dict[str, Any], observed: list[Fault], name: str, runs: bool
+) -> None:
+    loaded = check_scenario(SCENARIO | keys, "test")
+    built = build(loaded)
+    hands = Hands(loaded, built.deployment, RunFolder.make(tmp_path / "run", manifest_of(loaded, built)))
+    hands.observed = dict(enumerate(observed, len(built.deployment.faults)))
+    answer = hands.order({"publish": name, "event": {"a0": 1}})
+    assert (hands.take(5_000_000, 9) is not None) == runs
+    assert runs or "where the process has died" in str(answer.exception())
 
 
 def test_an_order_that_comes_too_late_is_refused(tmp_path: Path) -> None:
