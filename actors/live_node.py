@@ -303,6 +303,8 @@ class LiveNode:
         rng = random.Random(f"{self._seed}/{self.party.name}/{self.party.incarnation}/link/{peer}/{self._links_made}")
         connection.link = Link(self.link_specs[peer], rng)
         self.connections[peer] = connection
+        if self.holds_back(connection):
+            connection.pause_reading(True)
         self._recorder.plain(self.clock.now_us(), RowKind.LINK_UP, peer=peer)
         self.take_input(LinkUp(peer, peer in self.brokers))
 

@@ -161,6 +161,32 @@ def test_a_queue_that_timers_fill_again_while_it_is_waited_for_is_looked_at_agai
     run(scenario())
 
 
+def test_a_link_made_while_input_is_paused_is_not_read_until_it_goes_on(tmp_path: Path) -> None:
+    """Or a client that comes back to a congested broker is never slowed down, and the broker keeps all that it sends."""
+
+    async def scenario() -> None:
+        net = Net(tmp_path)
+        slows = LinkSpec(queue_messages=4, on_overflow="slow")
+        broker = await net.add("b0", {"b1": slows, "c0": LinkSpec(), "c1": LinkSpec()})
+        await net.add("b1", {"b0": LinkSpec()})
+        for name in ("c0", "c1"):
+            await net.add(name, {"b0": LinkSpec()}, "b0")
+        for name in ("b1", "c0"):
+            await net.dial(name, "b0")
+        await until(lambda: broker.connections.keys() == {"b1", "c0"})
+        broker.connections["b1"].pause_writing()
+        broker.perform([Send("b1", Forwarded(Event(9, number, 0, {}), 1, ())) for number in range(5)], 0)
+        assert not broker.connections["c0"].listens
+        await net.dial("c1", "b0")
+        await until(lambda: "c1" in broker.connections)
+        assert not broker.connections["c1"].listens
+        broker.connections["b1"].resume_writing()
+        assert broker.connections["c0"].listens
+        assert broker.connections["c1"].listens
+
+    run(scenario())
+
+
 def test_a_slow_subscriber_of_a_link_that_drops_loses_what_the_journal_says(tmp_path: Path) -> None:
     async def scenario() -> None:
         net = await chain(tmp_path, last=LinkSpec(messages_per_s=2_000, queue_messages=20, on_overflow="drop"))
