@@ -34,8 +34,9 @@ class LiveLinks:
         self._dialled_always: dict[NodeName, None] = {}
         self._partitioned: frozenset[NodeName] = frozenset()
         self._dialling: dict[NodeName, asyncio.Task[None]] = {}
+        """The last dial of each peer, which may have ended."""
         self._datagrams: dict[NodeName, Connection] = {}
-        self._carrying: dict[NodeName, asyncio.Task[None]] = {}
+        self._carrying: set[asyncio.Task[None]] = set()
         self._incoming: dict[Connection, None] = {}
         self._beating: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
@@ -47,7 +48,7 @@ class LiveLinks:
     def end(self) -> None:
         """Dial no more, let no peer in any more, close what carried datagrams."""
         self._owner.entrance.end()
-        tasks = [*self._dialling.values(), *self._carrying.values()]
+        tasks = [*self._dialling.values(), *self._carrying]
         for task in (*tasks, *([self._beating] if self._beating else ())):
             task.cancel()
         for connection in (*self._datagrams.values(), *self._incoming):
@@ -56,7 +57,7 @@ class LiveLinks:
     def abandon(self) -> None:
         """Break everything off, as if the process were gone: what is buffered is lost, and nothing is dialled again."""
         self._owner.entrance.abandon()
-        for task in (*self._dialling.values(), *self._carrying.values(), *([self._beating] if self._beating else ())):
+        for task in (*self._dialling.values(), *self._carrying, *([self._beating] if self._beating else ())):
             task.cancel()
         for connection in (*self._connections.values(), *self._datagrams.values(), *self._incoming):
             connection.abort()
@@ -70,9 +71,9 @@ class LiveLinks:
 
     def dial(self, peer: NodeName) -> None:
         """Dial the peer, if this node keeps the link up and nothing forbids it."""
-        if peer in self._dialled_always and peer not in self.severed and peer not in self._dialling:
-            task = self._dialling[peer] = self._loop.create_task(self._dial(peer))
-            task.add_done_callback(lambda _: self._dialling.pop(peer, None))
+        former = self._dialling.get(peer)
+        if peer in self._dialled_always and peer not in self.severed and (former is None or former.done()):
+            self._dialling[peer] = self._loop.create_task(self._dial(peer))
 
     def sever(self, peer: NodeName) -> None:
         """Let nothing pass between this node and the peer's link until `mend`."""
@@ -95,7 +96,7 @@ class LiveLinks:
         self._dialled_always.pop(peer, None)
         self.severed.pop(peer, None)
         if peer in self._dialling:
-            self._dialling[peer].cancel()
+            self._dialling.pop(peer).cancel()
         connection = self._connections.get(peer)
         if connection is not None:
             self._owner.connection_lost(connection, "disconnected")
@@ -160,8 +161,9 @@ class LiveLinks:
             connection = self._datagrams[to] = Connection(self._owner, to, self.addresses[to], Purpose.DATAGRAMS)
             rng = random.Random(f"{self._seed}/{self._owner.party.name}/datagrams/{to}/{self._owner.party.incarnation}")
             connection.link = Link(self._default_link, rng)
-            task = self._carrying[to] = self._loop.create_task(self._carry(to, connection))
-            task.add_done_callback(lambda _: self._carrying.pop(to, None))
+            task = self._loop.create_task(self._carry(to, connection))
+            self._carrying.add(task)
+            task.add_done_callback(self._carrying.discard)
         return self._datagrams[to]
 
     def datagrams_lost(self, connection: Connection) -> int:

@@ -308,6 +308,40 @@ def test_nothing_passes_a_severed_link_and_it_comes_up_when_mended(tmp_path: Pat
     run(scenario())
 
 
+def test_a_link_that_is_mended_in_the_turn_in_which_a_dial_has_ended_comes_up(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        net = await pair(tmp_path, links=False)
+        links = net.nodes["b0"].links
+        for name, peer in (("b0", "b1"), ("b1", "b0")):
+            net.nodes[name].link_specs[peer] = LinkSpec()
+        others = asyncio.all_tasks()
+        links.dial_always(["b1"])
+        (dial,) = asyncio.all_tasks() - others
+        links.sever("b1")
+        while not dial.done():
+            await asyncio.sleep(0)
+        links.mend("b1")
+        await until(lambda: "b1" in net.nodes["b0"].connections)
+        end(net)
+
+    run(scenario())
+
+
+def test_a_link_that_goes_and_comes_in_one_turn_is_dialled(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        net = await pair(tmp_path)
+        node = net.nodes["b0"]
+        node.links.sever("b1")
+        await until(lambda: not node.connections)
+        node.links.mend("b1")
+        node.links.leave("b1")
+        node.links.dial_always(["b1"])
+        await until(lambda: "b1" in node.connections)
+        end(net)
+
+    run(scenario())
+
+
 def test_datagrams_reach_a_node_without_a_link(tmp_path: Path) -> None:
     async def scenario() -> None:
         net = await pair(tmp_path, default_link=LinkSpec(), links=False)
@@ -341,6 +375,31 @@ def test_who_asks_hears_when_a_peer_of_its_datagrams_is_gone(tmp_path: Path, mon
         net.nodes["b1"].links.end()
         await until(lambda: "b1" in lost)
         end(net)
+
+    run(scenario())
+
+
+def test_who_sends_a_datagram_again_as_soon_as_one_was_lost_keeps_the_dial_for_it(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        net = Net(tmp_path)
+        node = await net.add("b0", {}, default_link=LinkSpec())
+        message = Send("c0", Forwarded(Event(0, 0, 1, {"x": 1}), 1, ()))
+        with socket.create_server(("127.0.0.1", 0)) as silent, socket.socket() as deaf:
+            deaf.bind(("127.0.0.1", 0))  # and does not listen
+            node.links.addresses["c0"] = deaf.getsockname()
+            node.perform([message], 0)
+            (first,) = asyncio.all_tasks() - {asyncio.current_task()}
+
+            def again(input: Input, now_us: int) -> Sequence[Effect]:
+                node.links.addresses["c0"] = silent.getsockname()
+                return [message]
+
+            node.machine.handle = again  # type: ignore[method-assign]
+            node._hears_resets = True
+            await asyncio.wait([first])
+            await asyncio.sleep(0)
+            assert len(node.links._carrying) == 1
+            end(net)
 
     run(scenario())
 
