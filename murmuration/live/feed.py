@@ -64,12 +64,14 @@ class RunFeed:
             sending = asyncio.create_task(self._send_to(socket))
             listening = asyncio.create_task(_until_closed(socket))
             await asyncio.wait((sending, listening), return_when=asyncio.FIRST_COMPLETED)
-            for task in (sending, listening):
+            for task in (listening, sending):  # the second may raise what ended the watching
                 task.cancel()
                 with contextlib.suppress(asyncio.CancelledError, ConnectionError, TimeoutError):
                     await task
-        except InputError as error:
-            await socket.send_json({"kind": "error", "text": str(error)})
+        except Exception as error:
+            text = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+            with contextlib.suppress(Exception):
+                await asyncio.wait_for(socket.send_json({"kind": "error", "text": text}), _SEND_S)
         finally:
             self._viewers -= 1
             with contextlib.suppress(Exception):
@@ -77,24 +79,33 @@ class RunFeed:
         return socket
 
     async def close(self) -> None:
-        """End the watching."""
+        """End the watching, if it has not failed already."""
         if self._task is not None:
             self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+            await asyncio.wait([self._task])
 
     async def _start(self) -> None:
         async with self._reading:
             if self._recorded is not None or (self._task is not None and not self._task.done()):
                 return
+            if self._growing is not None:
+                self._growing.close()  # whose watching has failed
             growing = await asyncio.to_thread(GrowingRun, self._run)
             if growing.over:
                 growing.close()
                 self._recorded = await asyncio.to_thread(_whole, self._run)
+                self._growing = None
                 return
             self._growing = growing
             await asyncio.to_thread(growing.look)
             self._task = asyncio.create_task(self._watch(growing))
+            self._task.add_done_callback(self._ended)
+
+    def _ended(self, watching: asyncio.Task[None]) -> None:
+        """Whoever waits for more looks why none comes. Without a viewer nobody does, and asyncio would print it."""
+        if not watching.cancelled():
+            watching.exception()
+        self._wake()
 
     async def _watch(self, growing: GrowingRun) -> None:
         """Read on and tell, as long as the run goes on."""
@@ -123,8 +134,8 @@ class RunFeed:
         over = over and not frames
         if over:
             growing.close()
-            self._growing = None
             self._recorded = await asyncio.to_thread(_whole, self._run)
+            self._growing = None
             update["over"] = True
         if update:
             self._tell({"kind": "update", **update})
@@ -133,10 +144,15 @@ class RunFeed:
     def _tell(self, update: dict[str, Any]) -> None:
         self._updates.append(json.dumps(update, separators=(",", ":")))
         self._sent += 1
+        self._wake()
+
+    def _wake(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
 
     async def _send_to(self, socket: web.WebSocketResponse) -> None:
+        """Send a viewer all that is told; raises what ended the watching, once all before it is sent."""
+        watching = self._task
         at: int | None = None
         while True:
             changed = self._changed
@@ -151,6 +167,8 @@ class RunFeed:
                     await asyncio.wait_for(socket.send_str(text), _SEND_S)
                     at = (at or 0) + 1
             else:
+                if watching is not None and watching.done():
+                    watching.result()
                 await changed.wait()
 
     def _snapshot(self) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """The running verdict of a run: a program beside the server, whose every line is the verdict so far."""
 
 import asyncio
-import contextlib
 import json
 import sys
 from pathlib import Path
@@ -39,10 +38,15 @@ class RunningVerdictProgram:
         """End it."""
         if self._reading is not None:
             self._reading.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._reading
+            await asyncio.wait([self._reading])
 
     async def _read(self) -> None:
+        try:
+            await self._follow()
+        except (OSError, ValueError) as error:  # it did not start, or what it says is no verdict
+            self._said = {"trouble": f"The running verdict has ended: {error}"}
+
+    async def _follow(self) -> None:
         program = await asyncio.create_subprocess_exec(
             *_GIVING_WAY, sys.executable, "-m", "spark_analysis.running", str(self._run),
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,

@@ -13,6 +13,7 @@ from murmur_pubsub.journal import RowKind
 from murmuration.live import feed as feeding
 from murmuration.live.server import PageServer
 from tests.page.asked import Growing, asked, joined, published
+from tests.spark.run_folder import RunFolder
 
 
 def test_a_viewer_gets_a_snapshot_and_then_what_is_new_until_the_run_is_over(tmp_path: Path) -> None:
@@ -169,6 +170,45 @@ def test_two_that_open_a_run_at_once_are_told_each_thing_once(tmp_path: Path) ->
         await asyncio.sleep(3 * feeding.LOOK_EVERY_S)  # another reader would have told it by now
         await feed.close()
         assert published(_frames(feed)) == 7
+
+    asked(tmp_path, ask)
+
+
+def test_a_feed_that_fails_says_so_and_lets_its_viewers_go_and_the_others_go_on(tmp_path: Path) -> None:
+    growing, other = Growing(tmp_path), RunFolder(tmp_path / "other")
+    other.finish()
+
+    async def ask(server: PageServer, session: aiohttp.ClientSession, base: str) -> None:
+        sockets = [await joined(server, session, base, "growing") for _ in range(2)]
+        for socket in sockets:
+            assert json.loads(await socket.receive_str())["live"]
+        (growing.built.folder / "journal").rename(tmp_path / "away")
+        for socket in sockets:
+            while (message := json.loads(await socket.receive_str()))["kind"] != "error":
+                pass
+            assert message["text"].startswith(("FileNotFoundError: ", str(growing.built.folder)))
+            assert (await socket.receive()).type is aiohttp.WSMsgType.CLOSE
+        again = await joined(server, session, base, "other")
+        assert json.loads(await again.receive_str())["kind"] == "snapshot"
+        (tmp_path / "away").rename(growing.built.folder / "journal")
+        growing.publish(3)
+        again = await joined(server, session, base, "growing")
+        assert published(json.loads(await again.receive_str())["data"]["frames"]) == 3
+
+    asked(tmp_path, ask)
+
+
+def test_a_feed_that_has_failed_is_closed_like_any_other(tmp_path: Path) -> None:
+    growing = Growing(tmp_path)
+
+    async def ask(_: PageServer, __: aiohttp.ClientSession, ___: str) -> None:
+        feed = feeding.RunFeed(growing.built.folder)
+        feed._viewers = 1
+        await feed._start()
+        assert feed._task is not None
+        (growing.built.folder / "journal").rename(tmp_path / "away")
+        await asyncio.wait([feed._task])
+        await feed.close()
 
     asked(tmp_path, ask)
 

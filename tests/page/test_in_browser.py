@@ -15,6 +15,7 @@ from murmuration.live.background import page_server
 from murmuration.runs.driver import execute
 from murmuration.runs.hands import SAVED
 from murmuration.scenario.load import load_scenario
+from tests.page.asked import Growing
 from tests.page.browser import browser
 from tests.page.played import Played, click, is_ready, press, requested, said, until
 
@@ -82,6 +83,19 @@ def test_a_run_is_watched_while_it_goes_on(tmp_path: Path) -> None:
         until(lambda: driver.execute_script("return !document.querySelector('.live').page.live"))
         assert "3 of 3 brokers up" in said(driver)
         assert [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"] == []
+
+
+def test_what_ends_the_watching_of_a_run_is_said_on_its_page(tmp_path: Path) -> None:
+    growing = Growing(tmp_path / "runs")
+    growing.publish(3)
+    with page_server(tmp_path / "runs") as server, browser(1280, 800) as driver:
+        driver.get(server.link(growing.built.folder))
+        until(lambda: is_ready(driver))
+        (growing.built.folder / "journal").rename(tmp_path / "away")
+        note = "return document.querySelector('[data-live=note]').textContent"
+        until(lambda: "This run cannot be shown: " in driver.execute_script(note))
+        until(lambda: driver.execute_script("return document.querySelector('.live').watching.socket.readyState") == 3)
+        assert "journal" in driver.execute_script(note)
 
 
 @pytest.mark.slow
