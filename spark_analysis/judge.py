@@ -92,9 +92,9 @@ OUTCOMES_SCHEMA = StructType(
 )
 """`required_until_us`: when the subscription that requires the pair was withdrawn (`NEVER_US`: it was not; null: the
 pair is not required). `allowed_from_us`: from when on it may be delivered (null: matching subscriptions had been
-withdrawn, or the event was refused; `NEVER_US`: they came too late). `issued_us`: if subscriptions are durable, when
-the first that requires the pair was issued. `stray`: deliveries that are of no pair. `after`: the highest sequence of
-the publisher that the subscriber was delivered before this one (null: none). `against`: where a total order is
+withdrawn, or the event was refused; `NEVER_US`: they came too late). `issued_us`: when the first subscription that
+requires the pair was issued (null: none does). `stray`: deliveries that are of no pair. `after`: the highest sequence
+of the publisher that the subscriber was delivered before this one (null: none). `against`: where a total order is
 promised, another subscriber that got the event before one which this subscriber had got by then (null: none)."""
 COUNTED = ("missing", "duplicate", "stray", "out_of_order")
 
@@ -272,7 +272,7 @@ def outcomes(
         F.when(alive, F.when(in_time, F.greatest("issued_us", published - rules.clocks_us)).otherwise(never)).alias(
             "allowed_from_us"
         ),
-        F.when(required & F.lit(rules.durable), F.col("issued_us")).alias("issued_us"),
+        F.when(required, F.col("issued_us")).alias("issued_us"),
         F.lit(0).cast("long").alias("copies"),
         F.lit(None).cast("long").alias("delivered_us"),
         F.lit(None).cast("long").alias("place"),
