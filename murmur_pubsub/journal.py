@@ -36,7 +36,6 @@ from murmur_pubsub.journal_format import (
     FileName,
     FileState,
     SegmentHeader,
-    parse_name,
     read_header,
 )
 from murmur_pubsub.journal_space import space_for
@@ -269,12 +268,6 @@ class JournalWriter:
         header = SegmentHeader(self._node, self._incarnation, number, self._run, allocated=size)
         name = FileName(self._name, self._incarnation, number, ending)
         return _OpenFile(self._folder / str(name), header, pack)
-
-
-def files_in_order(folder: Path, ending: str) -> list[Path]:
-    """The files of a journal with that ending ("seg" or "blob"), writer by writer, each one's in order."""
-    named = [(parse_name(path.name), path) for path in folder.glob(f"*.{ending}")]
-    return [path for _, path in sorted((name, path) for name, path in named if name is not None)]
 
 
 def written_rows(path: str, data: bytes) -> tuple[SegmentHeader, memoryview]:

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
-from murmur_pubsub.journal import files_in_order, written_rows
+from murmur_pubsub.journal import written_rows
 from murmur_pubsub.journal_format import ROW, SegmentHeader
+from murmur_pubsub.journal_store import store_at
 
 ROW_TYPE = np.dtype(
     {
@@ -30,4 +31,5 @@ def parse_segment(path: str, data: bytes) -> tuple[SegmentHeader, np.ndarray]:
 
 def read_rows(journal: Path) -> np.ndarray:
     """All rows in the folder, writer by writer."""
-    return np.concatenate([read_segment(path)[1] for path in files_in_order(journal, "seg")])
+    parsed = [parse_segment(place, data)[1] for place, data in store_at(str(journal)).written("seg")]
+    return np.concatenate([np.empty(0, ROW_TYPE), *parsed])

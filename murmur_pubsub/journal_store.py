@@ -6,10 +6,12 @@ itself. A file appears in it whole or not at all.
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.journal_format import HEADER_BYTES, parse_name
 
 _URI = re.compile(r"[a-z][a-z0-9+.-]*://")
 _ALLOWED = "a folder, or a URI of a filesystem that pyarrow knows (file, s3, gs, abfs, hdfs) that can be used from here"
@@ -29,6 +31,17 @@ class JournalStore(ABC):
     @abstractmethod
     def read(self, name: str, size: int | None = None) -> bytes:
         """The content of a file, or its first bytes."""
+
+    def written(self, ending: str) -> Iterator[tuple[str, bytes]]:
+        """What people call each journal file with that ending, and its content: writer by writer, each one's in order.
+
+        A file that was just being opened when its writer was killed has no header, and is left out.
+        """
+        named = [(parse_name(name), name) for name in self.sizes(ending)]
+        for _, name in sorted((parts, name) for parts, name in named if parts is not None):
+            content = self.read(name)
+            if any(content[:HEADER_BYTES]):
+                yield self.name_of(name), content
 
     @abstractmethod
     def write(self, name: str, content: bytes) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import unpack_attributes
 from murmur_pubsub.journal import NONE, DropReason, FaultStage, RowKind, SideKind, parse_side, written_rows
-from murmur_pubsub.journal_format import HEADER_BYTES, KIND_AT, ROW, JournalRow
+from murmur_pubsub.journal_format import KIND_AT, ROW, JournalRow
 from murmur_pubsub.journal_store import JournalStore, store_at
 from murmur_pubsub.promise import REFUSED
 from murmur_pubsub.run_manifest import FaultEntry, RunManifest, read_manifest
@@ -121,16 +121,8 @@ def follow_all(run: Path, wanted: Sequence[EventId]) -> dict[EventId, EventWay]:
     return ways
 
 
-def _files(store: JournalStore, ending: str) -> Iterator[tuple[str, bytes]]:
-    """What people call each file, and its content; without those that were just being opened."""
-    for name in store.sizes(ending):
-        data = store.read(name)
-        if any(data[:HEADER_BYTES]):
-            yield store.name_of(name), data
-
-
 def _segments(store: JournalStore) -> Iterator[memoryview]:
-    for place, data in _files(store, "seg"):
+    for place, data in store.written("seg"):
         yield written_rows(place, data)[1]
 
 
@@ -158,7 +150,7 @@ def _read(
 
 def _attributes(store: JournalStore, wanted: Set[EventId]) -> dict[EventId, dict[str, Any]]:
     found = {}
-    for place, data in _files(store, "blob"):
+    for place, data in store.written("blob"):
         for kind, fields in parse_side(place, data):
             if kind is SideKind.EVENT and (fields[0], fields[1]) in wanted:
                 found[fields[0], fields[1]] = dict(unpack_attributes(bytes(fields[3])))

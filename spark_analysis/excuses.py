@@ -76,6 +76,10 @@ class Excuse(NamedTuple):
     by_tables: bool = False
 
 
+NEVER_OUT = Excuse("its publisher died before it was out")
+"""The event's attributes were written, and then nothing more: there is no PUBLISH row of it."""
+
+
 @dataclass(slots=True)
 class Excuses:
     """Explains findings of best effort. `links`: all of the overlay and of clients; `homes`: client to broker.

@@ -127,12 +127,6 @@ class Faults:
         schema = StructType([*schema, *(StructField(name, LongType()) for name in CAUSE_COLUMNS[1:])])
         return causes_in_parts(frame_of(wanted, parts, schema, self._journal.small))
 
-    def publishers(self) -> dict[int, str]:
-        """The name of the node where each publisher is."""
-        names = self._manifest.names
-        seen = self._journal.of(RowKind.PUBLISH).select("source", "node").distinct().collect()
-        return {row["source"]: names[row["node"]] for row in seen}
-
     def _issued(self) -> list[tuple[int, int, int]]:
         """Kind, source and time_us of what the clients of the plan's commands published, subscribed to and withdrew."""
         issuers = {step.issuer for step in self.steps if step.kind in COMMANDS}

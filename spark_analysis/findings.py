@@ -23,7 +23,7 @@ from murmur_pubsub.journal import RowKind
 from spark_analysis.changing_overlay import AnyExcuses
 from spark_analysis.connections import Connections
 from spark_analysis.driver_table import frame_of
-from spark_analysis.excuses import Case
+from spark_analysis.excuses import NEVER_OUT, Case, Excuse
 from spark_analysis.fault_windows import NEVER_US
 from spark_analysis.given_up import REFUSED_AND_DELIVERED
 from spark_analysis.journal_source import Journal
@@ -56,16 +56,16 @@ _HOP = ("time_us", "kind", "node", "peer", "value")
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """What findings are told with. `names`: of the nodes by number; `publishers`: the node where each publisher is;
-    `explainer`: None if there is nothing that could excuse; `hops`: are messages that arrive journaled? `clocks_us`:
-    see `rules.Rules`. `refused`: see `given_up.refused_events`."""
+    """What findings are told with. `names`: of the nodes by number; `explainer`: None if no fault could excuse
+    anything; `hops`: are messages that arrive journaled? `clocks_us`: see `rules.Rules`. `excuses`: may anything be
+    excused? `refused`: see `given_up.refused_events`."""
 
     filters: Sequence[str]
     names: Sequence[str]
-    publishers: Mapping[int, str]
     explainer: AnyExcuses | Connections | None
     hops: bool
     clocks_us: int
+    excuses: bool = True
     refused: frozenset[tuple[int, int]] = frozenset()
 
 
@@ -78,6 +78,7 @@ def findings(
     times = journal.events.select(*_EVENT, F.col("time_us").alias("event_us"), "attributes")
     homes = lives.groupBy("subscriber").agg(F.min("node").alias("home"))
     together = wrong.join(times, _EVENT, "left").join(homes, "subscriber", "left")
+    together = together.join(_publishers(journal, wrong), _EVENT, "left")
     if isinstance(readers.explainer, Connections):
         together = _with_what_overtook(together, judged)
     elif readers.explainer is not None:
@@ -97,6 +98,12 @@ def _with_what_overtook(together: DataFrame, judged: DataFrame) -> DataFrame:
         F.min("delivered_us").over(later.rangeBetween(Window.unboundedPreceding, -1)).alias("overtaken_us"),
     )  # fmt: skip
     return together.join(overtaking, [*_EVENT, "subscriber", "node", "fingerprint"], "left")
+
+
+def _publishers(journal: Journal, wrong: DataFrame) -> DataFrame:
+    """`publisher`: the node where each event was published of which something is wrong."""
+    out = journal.of(RowKind.PUBLISH).join(wrong.select(*_EVENT).distinct(), _EVENT, "left_semi")
+    return out.groupBy(*_EVENT).agg(F.max("node").alias("publisher"))
 
 
 def _passages(journal: Journal, wrong: DataFrame) -> DataFrame:
@@ -151,12 +158,15 @@ def _rows_of(
             detail = _why_spurious(wanted, early, foretold)
         described.append((finding, int(pair["stray"]), detail, early and finding == "spurious"))
     for finding, count, detail, early in described:
-        excuse = None
-        if published and readers.explainer is not None:
+        excuse: Excuse | None = None
+        excusable = published and readers.excuses and not pd.isna(pair["home"])
+        if excusable and pd.isna(pair["publisher"]):
+            excuse = NEVER_OUT
+        elif excusable and readers.explainer is not None:
             case = Case(
-                finding, readers.publishers[source], client, int(pair["event_us"]), _maybe(pair["delivered_us"]),
-                _maybe(pair.get("overtaken_us")), _withdrawn(pair["required_until_us"]), early,
-                _maybe(pair["issued_us"]), (source, sequence),
+                finding, _name(readers.names, int(pair["publisher"])), client, int(pair["event_us"]),
+                _maybe(pair["delivered_us"]), _maybe(pair.get("overtaken_us")), _withdrawn(pair["required_until_us"]),
+                early, _maybe(pair["issued_us"]), (source, sequence),
             )  # fmt: skip
             if (source, sequence) not in passages:
                 passages[source, sequence] = passage_of(_hop_rows(pair.get("rows")), readers.names, readers.hops)

@@ -15,8 +15,9 @@ from typing import Any
 
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.filter_parser import parse_filter
-from murmur_pubsub.journal import NONE, RowKind, SideKind, files_in_order, read_side, written_rows
+from murmur_pubsub.journal import NONE, RowKind, SideKind, parse_side, written_rows
 from murmur_pubsub.journal_format import KIND_AT, ROW, JournalRow
+from murmur_pubsub.journal_store import JournalStore, store_at
 from spark_analysis.checked_rows import LINK_CHANGES, CheckedRow, CheckedRows
 
 _NEVER = float("inf")
@@ -62,8 +63,8 @@ class WrittenRows:
 
     @property
     def last_us(self) -> int:
-        """The time of the last row."""
-        return max(self._times())
+        """The time of the last row; 0 if there is none."""
+        return max(self._times(), default=0)
 
     def checked(self, nodes: Collection[int]) -> CheckedRows:
         """Those of these nodes, for checks of faults."""
@@ -125,14 +126,14 @@ class History:
     rows: WrittenRows
 
 
-def read_history(journal: Path) -> History:
-    """The history in the journal folder of one run."""
-    segments = [written_rows(str(path), path.read_bytes())[1] for path in files_in_order(journal, "seg")]
-    rows = WrittenRows(b"".join(segments))
+def read_history(journal: Path | str) -> History:
+    """The history in the journal of one run: its folder, or path or URI."""
+    store = store_at(str(journal))
+    rows = WrittenRows(b"".join(written_rows(place, data)[1] for place, data in store.written("seg")))
     settled_at = _settled_at(rows)
     events: dict[tuple[int, int], tuple[int, bytes]] = {}
     issued: dict[tuple[int, str], list[list[Any]]] = defaultdict(list)
-    for kind, fields in _side_records(journal):
+    for kind, fields in _side_records(store):
         if kind is SideKind.EVENT:
             events.setdefault((fields[0], fields[1]), (fields[2], fields[3]))
         elif kind is SideKind.SUBSCRIBE:
@@ -164,11 +165,11 @@ def _settled_at(rows: WrittenRows) -> Callable[[float], float]:
     return settled_at
 
 
-def _side_records(journal: Path) -> Iterator[tuple[SideKind, list[Any]]]:
+def _side_records(store: JournalStore) -> Iterator[tuple[SideKind, list[Any]]]:
     """All records, but for subscriptions that a client issued again after a restart."""
     known = set()
-    for path in files_in_order(journal, "blob"):
-        for kind, fields in read_side(path):
+    for place, data in store.written("blob"):
+        for kind, fields in parse_side(place, data):
             if kind is SideKind.ANSWER:
                 continue
             if kind is not SideKind.EVENT and fields[4] != NONE:

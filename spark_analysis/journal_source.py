@@ -111,16 +111,16 @@ def journal_files(store: JournalStore, ending: str) -> list[JournalFile]:
     for numbered in series.values():
         position = 0
         for order, (_, name, size) in enumerate(sorted(numbered), 1):
-            if order == len(numbered) and _was_just_opened(store, name, size):
+            if order == len(numbered) and _was_just_opened(store, name):
                 break
             files.append(JournalFile(name, size, position))
             position += (size - HEADER_BYTES) // ROW.size if ending == "seg" else size
     return files
 
 
-def _was_just_opened(store: JournalStore, name: str, size: int) -> bool:
+def _was_just_opened(store: JournalStore, name: str) -> bool:
     """Was its writer killed between making the file and writing its header?"""
-    return size == 0 or (size > HEADER_BYTES and not any(store.read(name, HEADER_BYTES)))
+    return not any(store.read(name, HEADER_BYTES))
 
 
 def _grouped(files: Sequence[JournalFile]) -> list[FileGroup]:

@@ -31,7 +31,7 @@ def judge_and_measure(run: Path) -> tuple[dict[str, Any], Figures]:
     damages = find_damage(store_at(place), manifest)
     if damages:
         return decide_damaged(damages), dict.fromkeys(KEY_FIGURES)
-    history = read_history(Path(place))
+    history = read_history(place)
     judgement = judgement_of(manifest, history)
     return dict(judgement.numbers), figures_of(manifest, history, judgement.pairs)
 

@@ -203,8 +203,9 @@ class _Analysis:
             if hops and explainer is not None and not isinstance(explainer, Connections):
                 secret = conjured(journal, names)
                 explainer = explainer if secret is None else None
-            publishers = {} if explainer is None else self._faults.publishers()
-            readers = Readers(list(filters), names, publishers, explainer, hops, rules.clocks_us, self._faults.refused)
+            readers = Readers(
+                list(filters), names, explainer, hops, rules.clocks_us, secret is None, self._faults.refused
+            )
             few = journal.small and sum(totals[name] for name in judging.COUNTED) <= _TOLD_HERE_MAX
             listed = findings(wrong, self._outcomes, journal, lives, readers, few)
         else:

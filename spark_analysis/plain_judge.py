@@ -21,7 +21,7 @@ from spark_analysis.causes import Causes, causes_of, links_up
 from spark_analysis.changing_overlay import AnyExcuses, excuses_of, overlays_of
 from spark_analysis.connections import Connections
 from spark_analysis.durable_connections import connections_of
-from spark_analysis.excuses import Case, Excuse
+from spark_analysis.excuses import NEVER_OUT, Case, Excuse
 from spark_analysis.expectations import check_expectations, measured
 from spark_analysis.fault_checks import ISSUED_ROWS, FaultCheck, check_commands, check_faults, check_orders
 from spark_analysis.fault_plan import steps_of, windows_of
@@ -212,11 +212,11 @@ def judge_run(run: Path) -> Judgement:
     damages = find_damage(store_at(place), manifest)
     if damages:
         return Judgement(decide_damaged(damages), PlainVerdict(), {}, ())
-    return judge_journal(manifest, Path(place))
+    return judge_journal(manifest, place)
 
 
-def judge_journal(manifest: RunManifest, journal: Path) -> Judgement:
-    """Judge what is in the folder, without a look at whether that is all."""
+def judge_journal(manifest: RunManifest, journal: Path | str) -> Judgement:
+    """Judge what is in the journal, without a look at whether that is all."""
     return judgement_of(manifest, read_history(journal))
 
 
@@ -359,8 +359,8 @@ def _excused(
             lives = history.lives.get(subscriber)
             if event not in history.events or not lives:
                 continue
-            if event not in where:  # its publisher was killed after the attributes were written and before it was out
-                excused[finding, pair] = Excuse("its publisher died before it was out")
+            if event not in where:
+                excused[finding, pair] = NEVER_OUT
                 continue
             until_us = pairs.required_until_us.get(pair, NEVER_US)
             case = Case(

@@ -22,7 +22,7 @@ from spark_analysis.plain_judge import Judgement, judgement_of
 def judge_and_measure(run: Path) -> tuple[dict[str, Any], Figures]:
     """The verdict of the judge in plain Python on a run that was just played, and the figures of the table."""
     manifest = read_manifest(run)
-    history = read_history(Path(manifest.journal_at(run)))
+    history = read_history(manifest.journal_at(run))
     judgement = judgement_of(manifest, history)
     verdict = dict(judgement.numbers)
     common = figures_of(manifest, history, judgement.pairs)

@@ -41,7 +41,7 @@ def how_it_shows(keys: Mapping[str, Any], symptom: Symptom) -> str:
 def _way_of(run: Path, pair: Pair, kind: str) -> str:
     event, subscriber = pair
     manifest = read_manifest(run)
-    life = read_history(Path(manifest.journal_at(run))).lives[subscriber][0]
+    life = read_history(manifest.journal_at(run)).lives[subscriber][0]
     way, client = follow(run, *event), manifest.names[life.node]
     if kind == "missing":
         return _without_names(WayEnds(manifest).of_missing(way, client), manifest)

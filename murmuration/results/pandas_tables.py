@@ -41,7 +41,7 @@ def pandas_tables(manifest: RunManifest, place: str) -> RunTables[pd.DataFrame]:
 
 
 def _rows(manifest: RunManifest, store: JournalStore) -> pd.DataFrame:
-    parsed = [parse_segment(store.name_of(name), store.read(name))[1] for name in store.sizes("seg")]
+    parsed = [parse_segment(place, data)[1] for place, data in store.written("seg")]
     joined = np.concatenate([np.empty(0, ROW_TYPE), *parsed])
     joined = joined[np.argsort(joined["time_us"], kind="stable")]
     rows = pd.DataFrame({name: joined[name] for name in ROW_TYPE.names or ()})
@@ -61,8 +61,8 @@ def _named(numbers: "pd.Series[int]", names: Mapping[int, str]) -> "pd.Series[An
 def _side_tables(manifest: RunManifest, store: JournalStore) -> tuple[pd.DataFrame, pd.DataFrame]:
     names = manifest.names
     events, subscriptions = [], []
-    for name in store.sizes("blob"):
-        for kind, fields in parse_side(store.name_of(name), store.read(name)):
+    for place, data in store.written("blob"):
+        for kind, fields in parse_side(place, data):
             if kind is SideKind.EVENT:
                 source, sequence, time_us, blob = fields
                 events.append((source, sequence, time_us, unpack_attributes(blob)))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from murmur_pubsub.journal_format import HEADER_BYTES, ROW
+from murmur_pubsub.journal_store import store_at
 from murmur_pubsub.run_manifest import read_manifest
 
 JudgeName = Literal["spark", "plain", "auto"]
@@ -71,10 +72,6 @@ def verdict_of(folder: Path, judge_by: JudgeName = "spark") -> Verdict:
 
 def judge_for(folder: Path) -> Literal["spark", "plain"]:
     """Who judges a run where nobody says: plain Python those that it judges in a second."""
-    from murmur_pubsub.journal_store import is_uri
-
-    place = read_manifest(folder).journal_at(folder)
-    if is_uri(place):
-        return "spark"  # the judge in plain Python reads folders
-    sizes = [path.stat().st_size - HEADER_BYTES for path in Path(place).glob("*.seg")]
+    store = store_at(read_manifest(folder).journal_at(folder))
+    sizes = [size - HEADER_BYTES for size in store.sizes("seg").values()]
     return "plain" if sum(sizes) // ROW.size <= PLAIN_ROWS_MAX else "spark"

@@ -53,7 +53,7 @@ def see_plainly(run: Path) -> Sighting:
         return _sighting(judgement.numbers, {})  # what is damaged cannot be read
     manifest = read_manifest(run)
     names = manifest.names
-    history = read_history(Path(manifest.journal_at(run)))
+    history = read_history(manifest.journal_at(run))
     deliveries = history.rows.of(RowKind.DELIVER)
     wrong = [(finding, *pair) for finding in _PAIRS for pair in judgement.left(finding)]
     made_by = judgement.pairs.made_by
