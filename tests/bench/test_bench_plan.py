@@ -5,8 +5,11 @@ from pathlib import Path
 import pytest
 
 from murmur_pubsub.errors import InputError
+from murmuration.bench import matrix
+from murmuration.bench.bench import of_each_kind
 from murmuration.bench.card import card_of, hash_of
 from murmuration.bench.costs import estimate
+from murmuration.bench.folder import VERDICT_KEPT, BenchFolder
 from murmuration.bench.matrix import FAULTS, WORKLOADS, Cell, System, scenario_of
 from murmuration.bench.plan import BenchChoice, cell_named, digest_of, plan_bench
 from murmuration.deployment.build import build_overlay, build_workload
@@ -140,3 +143,32 @@ def test_a_cell_is_known_again_wherever_its_data_is(monkeypatch: pytest.MonkeyPa
         told.append([digest_of(cell) for cell in cells])
     assert told[0] == told[1]
     assert len(set(told[0])) == 2
+
+
+def test_a_cell_whose_scenario_has_changed_since_is_played_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cell, verdict = Cell("zipf", "none", TREE, 1, 10), dict.fromkeys(VERDICT_KEPT, 0)
+    with (written := BenchFolder(tmp_path, 10)).opened():
+        written.write_record(cell, {"verdict": verdict, "figures": {}, "cpu_s": 1.0})
+    with (again := BenchFolder(tmp_path, 10)).opened():
+        record = again.record(cell)
+        assert record is not None
+        assert record["verdict"] == verdict
+        monkeypatch.setattr(matrix, "PUBLISHING_S", matrix.PUBLISHING_S + 1)
+        assert again.record(cell) is None
+
+
+def test_before_a_table_is_begun_each_workload_each_fault_and_each_system_is_checked() -> None:
+    workloads, faults, systems = ["zipf", "uniform"], ["none", "loss"], [TREE, STRUCTURED]
+    cells = [Cell(workload, fault, system, 1, 10) for workload in workloads for fault in faults for system in systems]
+    checked = of_each_kind(cells)
+    assert {cell.workload for cell in checked} == set(workloads)
+    assert {cell.fault for cell in checked} == set(faults)
+    assert {cell.system for cell in checked} == set(systems)
+    assert len(checked) < len(cells)
+
+
+def test_links_and_datagrams_lose_as_much_where_messages_are_lost() -> None:
+    scenario = scenario_of(Cell("zipf", "loss", TREE, 1, 10), None, None)
+    assert scenario["links"] == scenario["datagrams"] == {"delay": "5 ms", "loss": 0.05}
