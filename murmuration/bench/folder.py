@@ -50,8 +50,6 @@ class BenchFolder:
                     found = f"a bench of {there.get('brokers')} brokers by murmur {there.get('version')}"
                     allowed = f"one of {self._brokers} brokers by murmur {known['version']}, or a new folder (--out)"
                     raise InputError(str(self.folder), found, allowed)
-            elif self._path.exists():
-                raise InputError(str(self.folder), "cells, and no bench.json", "the folder of a bench, or a new one")
             write_whole(path, json.dumps(known, indent=1) + "\n")
             for left in self.scratch.iterdir():
                 shutil.rmtree(left, ignore_errors=True)

@@ -82,19 +82,23 @@ class SweepFolder:
             found = _difference(json.loads(path.read_text()), known)
             if found is not None:
                 raise InputError(str(self.folder), found, "the sweep that was begun there, or a new folder (--out)")
-        elif any(self.points.iterdir()) or any(self.runs.iterdir()):
-            raise InputError(str(self.folder), "runs, and no sweep.json", "the folder of a sweep, or a new one (--out)")
         else:
-            (self.folder / "sweep.yaml").write_text(plan.text)
             write_whole(path, json.dumps(known, indent=1) + "\n")
+        if not (self.folder / "sweep.yaml").exists():
+            write_whole(self.folder / "sweep.yaml", plan.text)
         for left in [*self.runs.glob(".*"), *self.points.glob(".*")]:
             _discard(left)
 
 
 @contextmanager
 def held_folder(folder: Path, rooms: Sequence[Path], what: str) -> Iterator[None]:
-    """The folder and those in it, made if need be, for this process alone; raises `InputError` if it cannot be had."""
+    """The folder and those in it, made if need be, for this process alone; raises `InputError` if it cannot be had, or
+    has other things in it and no `sweep.json`, if `what` is a sweep: what is written would go over them."""
     try:
+        others = [] if (folder / f"{what}.json").exists() else _begun_by_others(folder)
+        if others:
+            found = f"{', '.join(others[:3])}{', …' if others[3:] else ''}, and no {what}.json"
+            raise InputError(str(folder), found, f"the folder of a {what}, or a new one (--out)")
         for each in (folder, *rooms):
             each.mkdir(parents=True, exist_ok=True)
         lock = (folder / "lock").open("w")
@@ -142,6 +146,16 @@ def write_whole(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     draft.replace(path)
+
+
+def _begun_by_others(folder: Path) -> list[str]:
+    """What is in the folder, other than what is there before the file that says whose it is."""
+    there = sorted(folder.iterdir()) if folder.exists() else ()
+    return [
+        each.name
+        for each in there
+        if each.name != "lock" and not each.name.startswith(_DRAFT) and not (each.is_dir() and not any(each.iterdir()))
+    ]
 
 
 def _discard(path: Path) -> None:

@@ -1,10 +1,14 @@
 """Sweep files: the runs that they mean, and what is refused before anything starts, by line or by point."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 from murmur_pubsub.errors import InputError
+from murmuration.bench.folder import BenchFolder
+from murmuration.hunt.folder import HuntFolder
 from murmuration.sweeps.folder import SweepFolder, play_point
 from murmuration.sweeps.plan import SweepPlan, read_sweep
 
@@ -118,6 +122,35 @@ def test_runs_in_a_folder_that_is_no_sweeps_are_left_alone(tmp_path: Path) -> No
     with pytest.raises(InputError, match=r"no sweep.json"):
         folder.opened(made).__enter__()
     assert (folder.runs / "mine").is_dir()
+
+
+OPENED: dict[str, Callable[[Path], AbstractContextManager[None]]] = {
+    "sweep": lambda folder: SweepFolder(folder).opened(SweepPlan("none", "", (), (), "scenario: none\n")),
+    "bench": lambda folder: BenchFolder(folder, 10).opened(),
+    "hunt": lambda folder: HuntFolder(folder).opened((), 1, True),
+}
+
+
+@pytest.mark.parametrize("kind", OPENED)
+def test_a_folder_with_other_things_in_it_is_refused_and_left_as_it_was(kind: str, tmp_path: Path) -> None:
+    for name in ("a.html", "b.csv", "c.json", "d.yaml"):
+        (tmp_path / name).write_text("mine")
+    with pytest.raises(InputError, match=rf"found a.html, b.csv, c.json, …, and no {kind}.json") as refused:
+        OPENED[kind](tmp_path).__enter__()
+    assert refused.value.allowed == f"the folder of a {kind}, or a new one (--out)"
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+@pytest.mark.parametrize("kind", OPENED)
+def test_a_folder_that_was_killed_before_it_said_whose_it_is_goes_on(kind: str, tmp_path: Path) -> None:
+    for name in ("runs", "points", "scratch", "findings"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "lock").touch()
+    (tmp_path / f".draft-{kind}.json").write_text("{")
+    for _ in range(2):
+        with OPENED[kind](tmp_path):
+            assert (tmp_path / f"{kind}.json").exists()
+            assert (kind != "sweep") or (tmp_path / "sweep.yaml").read_text() == "scenario: none\n"
 
 
 def test_a_file_that_is_not_there_is_said_to_be_none(tmp_path: Path) -> None:
