@@ -25,7 +25,7 @@ from actors.workbench import Workbench
 from murmur_pubsub.codec import Codec
 from murmur_pubsub.contract import DELAY_MAX_US, said
 from murmur_pubsub.deployment import NodeSpec
-from murmur_pubsub.errors import InputError, RunError, WireError
+from murmur_pubsub.errors import DiskError, InputError, RunError, WireError
 from murmur_pubsub.journal import DropReason, Refusal, RowKind
 from murmur_pubsub.links import HARD_LIMIT_FACTOR, Link, LinkSpec
 from murmur_pubsub.machine import (
@@ -244,8 +244,8 @@ class LiveNode:
 
     def _fail(self, input: object, now_us: int, error: BaseException, effects: object = ()) -> None:
         """The machine raised, or handed back what cannot be carried out. An `InputError` says that it was told what it
-        cannot do: whoever told it has to mend that."""
-        if isinstance(error, InputError):
+        cannot do, a `DiskError` that the disk is full: it can mend neither."""
+        if isinstance(error, InputError | DiskError):
             self._fall_silent(error)
         else:
             self._fall_silent(protocol_error(*self.party, now_us, input, error, effects))

@@ -24,7 +24,7 @@ from murmur_pubsub.journal import JournalWriter, RowKind, inputs_file
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import Machine, NodeName, Order, Publish, Subscribe, Unsubscribe
 from murmur_pubsub.protocol_error import ProtocolError
-from murmur_pubsub.recorded_inputs import InputRecorder
+from murmur_pubsub.recorded_inputs import InputRecorder, added_to
 from murmur_pubsub.recorder import Recorder
 from murmur_pubsub.script import Player, Script, ScriptedCommand
 
@@ -118,7 +118,7 @@ class Resident:
         if not settings.run.keep_inputs:
             return machine
         path = Path(settings.journal_folder) / inputs_file(self._spec.name, self._incarnation)
-        return InputRecorder(machine, path.open("ab", buffering=0).write)
+        return InputRecorder(machine, added_to(path))
 
     async def attach(self, links: Mapping[NodeName, LinkSpec]) -> None:
         """Learn the node's links; the first time, start the machine, and only then let in who has connected."""

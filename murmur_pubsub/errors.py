@@ -6,6 +6,7 @@ without a traceback and exits with code 2.
 
 import difflib
 import re
+from pathlib import Path
 
 
 class InputError(Exception):
@@ -42,3 +43,20 @@ class WireError(Exception):
 
 class RunError(Exception):
     """A run that cannot go on: an actor died, a machine raised, nothing settles. Names the node where it can."""
+
+
+class DiskError(RunError):
+    """A file cannot be written, as on a full disk, and no machine is to blame: `place` is the file, `why` says why."""
+
+    def __init__(self, place: str, why: str) -> None:
+        super().__init__(place, why)
+        self.place = place
+        self.why = why
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.why}"
+
+    @classmethod
+    def of(cls, path: Path, error: OSError) -> "DiskError":
+        """That of the file, from what the operating system said."""
+        return cls(str(path), error.strerror or str(error))

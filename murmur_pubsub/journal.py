@@ -4,7 +4,7 @@ A journal is a series of segment files in a run's `journal/` folder. A segment (
 is a header and fixed-width rows in a shared memory map: a row is in the page cache as soon as it is written,
 so it outlives a SIGKILL, and it costs no system call. The row's kind is its last field and zero means
 "not written": a kill in the middle of a row leaves a row that readers do not see. The space of a segment is
-allocated before it is mapped, so a full disk is an `OSError` when a segment is opened, never a SIGBUS later.
+allocated before it is mapped, so a full disk is a `DiskError` when a segment is opened, never a SIGBUS later.
 
 Things of variable size (the attributes of an event, the text of a filter) go to side files of the same name
 with the ending `.blob`, as records `u32 length, u8 kind, msgpack array`; the kind is written last here too.
@@ -165,7 +165,7 @@ class JournalWriter:
     """Appends rows and side records for one incarnation of one node (or for a whole virtual run).
 
     `folder` must exist; `rows_per_segment` is the size of the first segment, later ones grow up to 16 times
-    that; `run` is the run's identifier. Raises OSError when the disk is full; what was written stays readable.
+    that; `run` is the run's identifier. Raises `DiskError` when the disk is full; what was written stays readable.
     """
 
     def __init__(

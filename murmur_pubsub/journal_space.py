@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Protocol
 
+from murmur_pubsub.errors import DiskError
+
 
 class Space(Protocol):
     """`map`: the bytes of a file, of stated size."""
@@ -35,17 +37,20 @@ class MappedSpace:
     def __init__(self, path: Path, size: int, beginning: bytes) -> None:
         self._path = path
         begun = path.with_name(f"{path.name}.begun")
-        descriptor = os.open(begun, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
         try:
-            os.posix_fallocate(descriptor, 0, size)
-            self.map: mmap.mmap | bytearray = mmap.mmap(descriptor, size)
-            self.map[: len(beginning)] = beginning
-            begun.rename(path)
-        except OSError:
-            begun.unlink()
-            raise
-        finally:
-            os.close(descriptor)
+            descriptor = os.open(begun, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
+            try:
+                os.posix_fallocate(descriptor, 0, size)
+                self.map: mmap.mmap | bytearray = mmap.mmap(descriptor, size)
+                self.map[: len(beginning)] = beginning
+                begun.rename(path)
+            except OSError:
+                begun.unlink()
+                raise
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise DiskError.of(path, error) from error
 
     def show(self, used: int) -> None:
         pass  # they see them as soon as they are written
@@ -83,8 +88,8 @@ class MemorySpace:
 
 
 def space_for(path: Path, size: int, beginning: bytes) -> Space:
-    """A new file with this beginning, and space for so many bytes. Raises FileExistsError, and OSError if there is no
-    such space."""
+    """A new file with this beginning, and space for so many bytes. Raises FileExistsError, and `DiskError` if there
+    is no such space."""
     if path.exists():
         raise FileExistsError(f"{path} is there already")
     return MemorySpace(path, size, beginning) if sys.platform == "emscripten" else MappedSpace(path, size, beginning)

@@ -10,12 +10,13 @@ Messages are recorded as the codec packs them, keys of timers as msgpack does: t
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import msgpack
 
 from murmur_pubsub.codec import Codec
-from murmur_pubsub.errors import InputError, WireError
+from murmur_pubsub.errors import DiskError, InputError, WireError
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import (
@@ -64,6 +65,19 @@ class InputRecorder(MachineAround):
         effects = self.inner.handle(input, now_us)
         self._write(msgpack.packb([digest_of(effects, self._codec)]))
         return effects
+
+
+def added_to(path: Path) -> Callable[[bytes], object]:
+    """What adds an `InputRecorder`'s records to that file; it raises `DiskError`, which is not the machine's fault."""
+    file = path.open("ab", buffering=0)
+
+    def add(record: bytes) -> None:
+        try:
+            file.write(record)
+        except OSError as error:
+            raise DiskError.of(path, error) from error
+
+    return add
 
 
 def packed_input(input: Input, now_us: int, codec: Codec) -> bytes:

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from murmur_pubsub.contract import DELAY_MAX_US, ContractError, next_token, said
 from murmur_pubsub.deployment import NodeSpec
-from murmur_pubsub.errors import InputError, WireError
+from murmur_pubsub.errors import DiskError, InputError, WireError
 from murmur_pubsub.journal import DropReason, RowKind
 from murmur_pubsub.links import Link
 from murmur_pubsub.machine import (
@@ -199,8 +199,8 @@ class VirtualNode:
 
     def _fail(self, input: object, now_us: int, error: BaseException, effects: object) -> NoReturn:
         """The machine raised, handed back what cannot be carried out, or was interrupted."""
-        if isinstance(error, InputError):
-            raise error  # the machine was told what it cannot do: whoever told it has to mend that
+        if isinstance(error, InputError | DiskError):
+            raise error  # the machine was told what it cannot do, or the disk is full: it can mend neither
         if not isinstance(error, KeyboardInterrupt):
             made = protocol_error(self._name, self.incarnation, now_us, input, error, effects)
         elif self._network.overdue is None:

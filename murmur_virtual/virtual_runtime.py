@@ -20,7 +20,7 @@ from murmur_pubsub.journal import JournalWriter, inputs_file
 from murmur_pubsub.links import Link, LinkSpec
 from murmur_pubsub.machine import Machine, NodeName
 from murmur_pubsub.protocol_error import ProtocolError
-from murmur_pubsub.recorded_inputs import InputRecorder
+from murmur_pubsub.recorded_inputs import InputRecorder, added_to
 from murmur_pubsub.recorder import Recorder
 from murmur_virtual.event_queue import EventQueue, QueueEntry
 from murmur_virtual.storage import VirtualStorage
@@ -198,7 +198,7 @@ class VirtualRuntime:
         recorder = self._recorder(self._writer, self.numbers[spec.name], self.numbers, self._journal_hops)
         if self._inputs_folder is not None:
             path = self._inputs_folder / inputs_file(spec.name, incarnation)
-            machine = InputRecorder(machine, path.open("ab", buffering=0).write)
+            machine = InputRecorder(machine, added_to(path))
         VirtualRuntime._added += 1
         node = VirtualNode(self, spec, machine, recorder, storage, incarnation)
         if incarnation:

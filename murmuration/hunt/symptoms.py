@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from murmur_pubsub.deployment import Deployment
+from murmur_pubsub.errors import DiskError
 from murmur_pubsub.progress import Progress
 from murmur_pubsub.protocol_error import ProtocolError
 from murmuration.hunt.coverage import ImpatientRun, ObservedRun, Reached
@@ -56,6 +57,8 @@ def tried_run(deployment: Deployment, make: Making, properties: Sequence[str] = 
     reached, asked = Reached(), [property_at(path) for path in properties]
     try:
         outcome = play(deployment, functools.partial(make, reached, asked))
+    except DiskError:
+        raise  # a full disk breaks no protocol
     except Exception as error:  # whatever a protocol raises is a finding
         return Tried("raised", _raised(error), None, reached)
     numbers = outcome.judgement.numbers

@@ -1,6 +1,7 @@
 """Live nodes in one asyncio loop, without Ray: links, malformed frames, back-pressure, faults, datagrams."""
 
 import asyncio
+import os
 import socket
 import time
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ import pytest
 
 from murmur_pubsub.client import ClientMachine, Notification, Publication
 from murmur_pubsub.codec import Codec, frame
+from murmur_pubsub.errors import DiskError
 from murmur_pubsub.event import Event
 from murmur_pubsub.faults import FailureDetection
 from murmur_pubsub.filter_parser import parse_filter
@@ -449,5 +451,20 @@ def test_what_was_late_before_publishing_is_forgotten(tmp_path: Path) -> None:
             node.note_lag(lag_us)
         assert node.counters.lag_us_max == 3_000_000
         assert (node.counters.due, node.counters.late) == (3, 2)
+
+    run(scenario())
+
+
+def test_a_node_whose_disk_is_full_blames_no_protocol(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    async def scenario() -> None:
+        net = await chain(tmp_path)
+        monkeypatch.setattr(os, "posix_fallocate", full)
+        publish(net, 10_000)  # more rows than the first file has room for
+        failure = net.nodes["c0"].failure
+        assert isinstance(failure, DiskError)
+        assert str(failure).endswith("c0-0-00001.seg: No space left on device")
 
     run(scenario())

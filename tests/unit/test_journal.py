@@ -11,7 +11,7 @@ import msgpack
 import pytest
 
 from murmur_pubsub.client import Publication
-from murmur_pubsub.errors import InputError
+from murmur_pubsub.errors import DiskError, InputError
 from murmur_pubsub.event import Event
 from murmur_pubsub.journal import DropReason, JournalWriter, RowKind, SideKind, read_side
 from murmur_pubsub.journal_format import (
@@ -192,7 +192,7 @@ def test_a_full_disk_is_an_error_and_no_crash(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(os, "posix_fallocate", full)
     for number in range(4):
         writer.row(number, RowKind.DELIVER, 0, value=number)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(DiskError, match=r"b1-0-00001\.seg: No space left"):
         writer.row(4, RowKind.DELIVER, 0, value=4)
     writer.close()
     assert rows_of(tmp_path) == [0, 1, 2, 3]
