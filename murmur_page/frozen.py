@@ -12,6 +12,7 @@ from typing import Any
 
 from murmur_page.columns import in_columns
 from murmur_page.page_files import picture, read_file, script
+from murmur_pubsub.whole_files import write_text
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -63,8 +64,8 @@ def _packed(name: str, text: str) -> str:
 
 
 def write_page(path: Path, data: Mapping[str, Any]) -> None:
-    """Write a file of the picture alone."""
+    """Write a file of the picture alone; raises `DiskError`."""
     parts = freeze(data, alone=True)
     title = html.escape(str(data["head"]["name"]))
     policy = content_policy(*parts.scripts)
-    path.write_text(_PAGE.format(policy=policy, title=title, style=parts.style, body=parts.body), encoding="utf-8")
+    write_text(path, _PAGE.format(policy=policy, title=title, style=parts.style, body=parts.body))

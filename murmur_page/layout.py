@@ -18,6 +18,7 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.places import CellPlan, RingPlace
 from murmur_pubsub.plain_data import from_plain, to_plain
 from murmur_pubsub.run_manifest import RunManifest
+from murmur_pubsub.whole_files import write_text
 
 _FILE = "layout.json"
 _MEMBER_APART, _CELL_APART, _LEVEL_APART = 0.62, 0.55, 1.0
@@ -72,7 +73,7 @@ def layout_of_run(run: Path, manifest: RunManifest) -> Layout:
 
 def write_layout(run: Path, layout: Layout) -> None:
     """Keep the layout in the run folder."""
-    (run / _FILE).write_text(json.dumps(to_plain(layout)) + "\n", encoding="utf-8")
+    write_text(run / _FILE, json.dumps(to_plain(layout)) + "\n")
 
 
 def _by_links(brokers: Sequence[str], links: Sequence[tuple[str, str]]) -> Layout:

@@ -19,6 +19,7 @@ from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.measure import Measure
 from murmur_pubsub.plain_data import from_plain, to_plain
 from murmur_pubsub.promise import DEFAULT_RECOVERY_LIMIT_US, Promise
+from murmur_pubsub.whole_files import write_text
 
 FORMAT = "murmur-run"
 MANIFEST_VERSION = 3
@@ -278,9 +279,7 @@ class RunManifest:
 def write_manifest(run: Path, manifest: RunManifest) -> None:
     """Write the manifest into the run folder, whole or not at all."""
     document = {"format": FORMAT, "schema_version": MANIFEST_VERSION} | to_plain(manifest)
-    draft = run / f"{_FILE}.new"
-    draft.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    draft.replace(run / _FILE)
+    write_text(run / _FILE, json.dumps(document, indent=1) + "\n")
 
 
 def read_manifest(run: Path) -> RunManifest:

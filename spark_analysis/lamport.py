@@ -12,6 +12,7 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from murmur_pubsub.whole_files import whole
 from spark_analysis.event_way import EventWay, Visit
 from spark_analysis.look import BLUE, GREY, INK, RED, STYLE
 
@@ -60,7 +61,8 @@ def draw_way(way: EventWay, path: Path) -> int:
         axes.set_xticks([])
         axes.spines[["bottom", "left"]].set_visible(False)
         axes.set_title(f"event {way.source}:{way.sequence}", loc="left", fontsize=9.5)
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+        with whole(path) as draft:
+            figure.savefig(draft, metadata={"Date": None} if path.suffix == ".svg" else None)
     return len(visits)
 
 

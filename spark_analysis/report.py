@@ -11,6 +11,7 @@ from murmur_page.frozen import FrozenPicture, content_policy, freeze
 from murmur_page.recorded import recorded
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.run_manifest import RunManifest, read_manifest
+from murmur_pubsub.whole_files import write_text
 from spark_analysis import plots, wording
 from spark_analysis.found_picture import found_picture
 from spark_analysis.tables import FINDINGS_IN_CSV_MAX, SMALL_TABLES, AnalysisFolder
@@ -67,7 +68,7 @@ def write_report(run: Path) -> Path:
     if verdict.get("finding") == DAMAGE:
         damages = _records(folder.read(DAMAGE))
         page = fill_template("damaged.html.j2", manifest=manifest, verdict=verdict, damages=damages)
-        path.write_text(page, encoding="utf-8")
+        write_text(path, page)
         return path
     tables = {name: folder.read(name) for name in (*SMALL_TABLES, "faults")}
     summary = folder.read_json("summary")
@@ -100,7 +101,7 @@ def write_report(run: Path) -> Path:
         scenario=scenario.read_text(encoding="utf-8") if scenario.exists() else None,
         **figure_script(*(() if live is None else live.scripts)),
     )
-    path.write_text(page, encoding="utf-8")
+    write_text(path, page)
     return path
 
 

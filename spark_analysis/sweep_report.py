@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from murmur_pubsub.whole_files import write_text
 from spark_analysis import wording
 from spark_analysis.report import figure_script, fill_template
 from spark_analysis.sweep_plots import Measure, lines_of, sweep_figure
@@ -75,7 +76,7 @@ def write_sweep_report(
         **figure_script(),
     )
     path = folder / "report.html"
-    path.write_text(page, encoding="utf-8")
+    write_text(path, page)
     return path
 
 

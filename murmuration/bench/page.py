@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from murmur_pubsub.whole_files import write_text
 from murmuration.bench.matrix import EVENTS_PER_BROKER, FAULTS, PUBLISHING_S, WORKLOADS
 from murmuration.bench.plan import BenchPlan
 from murmuration.registry import routing_named
@@ -103,7 +104,7 @@ def write_page(
         **figure_script(),
     )
     path = folder / "bench.html"
-    path.write_text(page, encoding="utf-8")
+    write_text(path, page)
     return path
 
 

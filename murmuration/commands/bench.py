@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from murmur_pubsub.errors import RunError
+from murmur_pubsub.whole_files import whole, write_text
 from murmuration.bench.bench import BenchEnd, BenchRun
 from murmuration.bench.costs import Estimate
 from murmuration.bench.page import overview, write_page
@@ -60,9 +61,11 @@ def _write(run: BenchRun, folder: Path, brokers: int) -> None:
     table, cards = run.table(), run.cards()
     if table.empty:
         return
-    table.to_csv(folder / "table.csv", index=False)
-    table.to_parquet(folder / "table.parquet", index=False)
-    (folder / "cards.json").write_text(json.dumps(cards, indent=1) + "\n")
+    with whole(folder / "table.csv") as draft:
+        table.to_csv(draft, index=False)
+    with whole(folder / "table.parquet") as draft:
+        table.to_parquet(draft, index=False)
+    write_text(folder / "cards.json", json.dumps(cards, indent=1) + "\n")
     write_page(folder, table, run.plan, cards, brokers)
 
 

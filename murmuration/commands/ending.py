@@ -2,20 +2,36 @@
 
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import typer
 
-from murmur_pubsub.errors import InputError, RunError
+from murmur_pubsub.errors import DiskError, InputError, RunError
 
 
 class CutShort(Exception):
-    """A run that ended early; says what was kept in the folder, if that was made, and how to go on."""
+    """A run that ended early; says how to read what was journaled, or that nothing was."""
 
-    def __init__(self, folder: Path, kept: str, cause: BaseException) -> None:
+    def __init__(self, folder: Path, cause: BaseException) -> None:
         why = "interrupted" if isinstance(cause, KeyboardInterrupt) else str(cause)
-        super().__init__(f"{why}\n{kept if folder.exists() else 'nothing was kept'}")
+        if _is_journaled(folder):
+            kept = f"what was journaled is kept: `murmur analyze {folder}` reads it"
+        else:
+            kept = f"nothing was journaled in {folder}" if folder.exists() else "nothing was kept"
+        super().__init__(f"{why}\n{kept}")
         self.exit_code = 130 if isinstance(cause, KeyboardInterrupt) else 1
+
+
+@contextmanager
+def result_at(path: Path, out: Path | None) -> Iterator[None]:
+    """Writes its result in the block; raises `InputError` if it cannot, which names `--out` only if that was given."""
+    try:
+        yield
+    except DiskError as error:
+        place = str(path) if out is None else f"--out {path}"
+        raise InputError(place, f"a place that cannot be written ({error.why})", "another (--out)") from error
 
 
 def carry_out(application: typer.Typer) -> None:
@@ -37,6 +53,17 @@ def carry_out(application: typer.Typer) -> None:
         if not hasattr(error, "format_message"):
             raise
         _stop(f"murmur: {error.format_message()}", 2)  # a usage error of the command line itself
+
+
+def _is_journaled(folder: Path) -> bool:
+    """Is there a journal, or the beginning of one, in the run folder or in its store?"""
+    from murmur_pubsub.journal_store import store_at
+    from murmur_pubsub.run_manifest import read_manifest
+
+    try:
+        return bool(store_at(read_manifest(folder).journal_at(folder)).sizes("seg"))
+    except (InputError, OSError):
+        return False
 
 
 def _interrupt(*_: object) -> None:

@@ -15,7 +15,7 @@ import typer
 from murmur_pubsub.errors import InputError, RunError
 from murmuration.commands.analyze import analyze_runs, run_named
 from murmuration.commands.console import RunProgress
-from murmuration.commands.ending import CutShort, carry_out
+from murmuration.commands.ending import CutShort, carry_out, result_at
 from murmuration.commands.init import NEXT, StarterArgument, begin
 from murmuration.commands.options import (
     ExecutorMemoryOption,
@@ -124,7 +124,7 @@ def run_command(
             with RunProgress(quiet=as_json) as progress:
                 finished = execute(loaded, folder, progress.step, address, store, watched, heard)
         except (KeyboardInterrupt, OSError, RunError) as error:
-            raise CutShort(folder, f"what was journaled is kept: `murmur analyze {folder}` reads it", error) from None
+            raise CutShort(folder, error) from None
         finally:
             if out is None:
                 point_latest(folder)
@@ -213,10 +213,8 @@ def page_command(
 
     path = out or run_folder / "page.html"
     data = recorded(run_folder)
-    try:
+    with result_at(path, out):
         write_page(path, data)
-    except OSError as error:
-        raise InputError(f"--out {path}", f"a place that cannot be written ({error.strerror})", "another") from error
     print(path)
 
 

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from murmur_pubsub.errors import RunError
+from murmur_pubsub.whole_files import whole
 from murmuration.commands.console import RunProgress
 from murmuration.runs.own_modules import find_own_modules
 from murmuration.sweeps.plan import SweepPlan, read_sweep
@@ -57,8 +58,10 @@ def _write(sweep: SweepRun, plan: SweepPlan, folder: Path) -> None:
     from spark_analysis.sweep_report import write_sweep_report
 
     table = sweep.table()
-    table.to_csv(folder / "table.csv", index=False)
-    table.to_parquet(folder / "table.parquet", index=False)
+    with whole(folder / "table.csv") as draft:
+        table.to_csv(draft, index=False)
+    with whole(folder / "table.parquet") as draft:
+        table.to_parquet(draft, index=False)
     write_sweep_report(folder, table, plan.keys, plan.name, plan.description, len(plan.points), plan.text)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from murmur_pubsub.errors import InputError
+from murmuration.commands.ending import result_at
 from spark_analysis.event_way import follow
 from spark_analysis.lamport import draw_way
 from spark_analysis.way_text import way_lines
@@ -25,10 +26,8 @@ def trace_event(run: Path, event: str, out: Path | None) -> None:
     way = follow(run, source, sequence)
     for line in way_lines(way, judged(run / "analysis" / "findings.csv", event)):
         print(line)
-    try:
+    with result_at(path, out):
         drawn = draw_way(way, path)
-    except OSError as error:
-        raise InputError(f"--out {path}", f"a place that cannot be written ({error.strerror})", "another") from error
     part = "" if drawn == len(way.visits) else f" (the first {drawn} of {len(way.visits):,} visits)"
     print(f"diagram: {path}{part}")
 

@@ -5,6 +5,8 @@ import shutil
 from dataclasses import fields
 from pathlib import Path
 
+from murmur_pubsub.errors import DiskError
+from murmur_pubsub.whole_files import DRAFT
 from murmuration.results.load import load_run
 from murmuration.results.run_tables import RunTables
 
@@ -15,21 +17,32 @@ def copy_tables(run: Path, with_spark: bool) -> Path:
     """Write each table of `murmuration.load_run` to `RUN/tables/NAME.parquet`, anew; the folder.
 
     `with_spark`: the active Spark writes them, piece by piece, where the run may be larger than memory. The attributes
-    of an event are a JSON text.
+    of an event are a JSON text. Raises `DiskError`, and leaves the tables that were there.
     """
-    place = run / "tables"
-    shutil.rmtree(place, ignore_errors=True)
-    place.mkdir()
+    place, draft = run / "tables", run / f"{DRAFT}tables"
+    shutil.rmtree(draft, ignore_errors=True)
+    try:
+        draft.mkdir()
+        _write_tables(run, draft, with_spark)
+        shutil.rmtree(place, ignore_errors=True)
+        draft.rename(place)
+    except OSError as error:
+        raise DiskError.of(place, error) from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return place
+
+
+def _write_tables(run: Path, place: Path, with_spark: bool) -> None:
     if with_spark:
         from pyspark.sql import SparkSession
 
         of_spark = load_run(run, SparkSession.active())
         for name in _TABLES:
             getattr(of_spark, name).write.parquet(str(place / f"{name}.parquet"))
-        return place
+        return
     tables = load_run(run)
     texts = tables.events["attributes"].map(lambda each: json.dumps(each, ensure_ascii=False))
     for name in _TABLES:
         frame = getattr(tables, name) if name != "events" else tables.events.assign(attributes=texts)
         frame.to_parquet(place / f"{name}.parquet", index=False)
-    return place

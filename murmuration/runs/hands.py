@@ -22,6 +22,7 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import COMMANDS, DEATHS, RETURNS, Fault, FaultKind
 from murmur_pubsub.plan_checker import check_plan
 from murmur_pubsub.run_manifest import FaultEntry
+from murmur_pubsub.whole_files import write_text
 from murmuration.deployment.fault_entries import FaultReader
 from murmuration.runs.manifest import fault_entry
 from murmuration.runs.run_folder import RunFolder
@@ -203,7 +204,7 @@ class Hands:
         if lasts_us:
             data["lasts"] = duration_text(lasts_us)
         text = yaml.safe_dump(data, sort_keys=False)
-        (self._folder.folder / SAVED).write_text(f"# What was done by hand, as a scenario.\n{text}", encoding="utf-8")
+        write_text(self._folder.folder / SAVED, f"# What was done by hand, as a scenario.\n{text}")
 
 
 def _place(fault: Fault, ordered: Fault) -> str:

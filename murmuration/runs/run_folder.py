@@ -12,6 +12,7 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.journal_store import journal_names, store_at
 from murmur_pubsub.progress import Progress
 from murmur_pubsub.run_manifest import RunManifest, read_manifest, write_manifest
+from murmur_pubsub.whole_files import write_text
 
 
 class RunFolder:
@@ -52,7 +53,7 @@ class RunFolder:
 
     def write_scenario(self, data: Mapping[str, Any]) -> None:
         """Keep the scenario's keys, so that the run can be played again, or one of its nodes."""
-        (self.folder / "scenario.yaml").write_text(yaml.safe_dump(dict(data), sort_keys=False))
+        write_text(self.folder / "scenario.yaml", yaml.safe_dump(dict(data), sort_keys=False))
 
     def store_journal(self, progress: Progress) -> None:
         """Move what is in the folder's journal to the store; raises OSError, and what is not moved stays."""

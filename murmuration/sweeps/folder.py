@@ -16,12 +16,11 @@ from typing import Any
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.progress import Progress
+from murmur_pubsub.whole_files import DRAFT, whole
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import check_scenario
 from murmuration.sweeps.plan import SweepPlan, SweepPoint
 from murmuration.version import own_version
-
-_DRAFT = ".draft-"
 
 
 class SweepFolder:
@@ -122,7 +121,7 @@ def play_point(
     """
     run = Path(work["run"])
     if not run.is_dir():
-        draft = run.with_name(f"{_DRAFT}{run.name}-{secrets.token_hex(4)}")
+        draft = run.with_name(f"{DRAFT}{run.name}-{secrets.token_hex(4)}")
         execute(check_scenario(work["scenario"], work["point"]), draft, progress, address)
         try:
             draft.rename(run)
@@ -139,13 +138,11 @@ def play_point(
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file so that it is there whole, on the disk, or as it was before."""
-    draft = path.with_name(f"{_DRAFT}{path.name}")
-    with draft.open("w", encoding="utf-8") as file:
+    """Write a file so that it is there whole, on the disk, or as it was before; raises `DiskError`."""
+    with whole(path) as draft, draft.open("w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
-    draft.replace(path)
 
 
 def _begun_by_others(folder: Path) -> list[str]:
@@ -154,7 +151,7 @@ def _begun_by_others(folder: Path) -> list[str]:
     return [
         each.name
         for each in there
-        if each.name != "lock" and not each.name.startswith(_DRAFT) and not (each.is_dir() and not any(each.iterdir()))
+        if each.name != "lock" and not each.name.startswith(DRAFT) and not (each.is_dir() and not any(each.iterdir()))
     ]
 
 

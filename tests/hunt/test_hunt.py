@@ -124,7 +124,7 @@ def test_a_full_disk_ends_a_hunt_which_goes_on_when_there_is_room(
 
     with monkeypatch.context() as patched:
         patched.setattr("murmuration.sweeps.kept_lines.os.fsync", full)
-        with pytest.raises(OSError, match="No space left on device"):
+        with pytest.raises(RunError, match=r"hunt.json: No space left on device"):
             hunt(tmp_path, 20, small_quarry()).run(here, silent)
     again = hunt(tmp_path, 20, small_quarry())
     again.run(here, silent)

@@ -10,9 +10,9 @@ import pytest
 from murmur_pubsub.errors import DiskError
 from murmur_pubsub.protocol_error import ProtocolError
 from murmuration.hunt.symptoms import tried
+from murmuration.hunt.trial import deployment_of
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import check_scenario
-from tests.deployments import deployment_of
 
 SCENARIO: dict[str, Any] = {
     "name": "full",

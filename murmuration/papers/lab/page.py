@@ -3,6 +3,7 @@
 import base64
 from pathlib import Path
 
+from murmur_pubsub.whole_files import write_text
 from murmuration.papers.lab.plotting import DPI
 from murmuration.papers.lab.results import Beside, Criterion, Paper, PaperResult, ResultTable, TableCell, shown
 from murmuration.version import own_version
@@ -33,7 +34,7 @@ def write_page(paper: Paper, result: PaperResult, folder: Path) -> Path:
         natural_width=_natural_width,
     )
     path = folder / "paper.html"
-    path.write_text(page, encoding="utf-8")
+    write_text(path, page)
     return path
 
 

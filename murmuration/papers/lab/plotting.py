@@ -8,6 +8,8 @@ import matplotlib
 matplotlib.use("Agg")
 from matplotlib import pyplot
 
+from murmur_pubsub.whole_files import whole
+
 DPI = 150
 
 
@@ -29,6 +31,7 @@ def panels(count: int = 1, *, width: float = 5.6, share_y: bool = False) -> tupl
 def save(figure: Any, folder: Path, name: str) -> Path:
     """Write the figure, and let go of it."""
     path = folder / f"{name}.png"
-    figure.savefig(path, dpi=DPI)
+    with whole(path) as draft:
+        figure.savefig(draft, dpi=DPI)
     pyplot.close(figure)
     return path

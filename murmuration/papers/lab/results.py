@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from murmur_pubsub.whole_files import whole
 from murmuration.papers.lab.paper_runs import PaperRuns
 
 
@@ -105,7 +106,7 @@ class PaperResult:
     def write(self, folder: Path) -> None:
         """Every table, and the criteria, as CSV."""
         for table in (*self.tables, self.criteria_table()):
-            with (folder / f"{table.name}.csv").open("w", newline="") as file:
+            with whole(folder / f"{table.name}.csv") as draft, draft.open("w", newline="") as file:
                 writer = csv.writer(file)
                 writer.writerow(table.columns)
                 writer.writerows([[_plain(cell) for cell in row] for row in table.rows])
