@@ -10,6 +10,7 @@ from rich.table import Table
 
 from murmur_pubsub.errors import DiskError, InputError
 from murmur_pubsub.whole_files import whole
+from murmuration.commands.console import RunProgress
 from murmuration.deployment.churn import read_availability
 from workloads.churn.fit import fit
 from workloads.churn.generator import GeneratedChurn, generate
@@ -54,21 +55,28 @@ def compare_churn(
     for a trace or numbers that cannot be used."""
     shown: dict[str, Availability] = {}
     begin_s = 0
-    if path is not None:
-        trace = shown[path.name] = read_availability(path, keep_outages)
-        nodes = len(trace.seen.sessions) if nodes is None else nodes
-        days = (trace.end_s - trace.begin_s) / DAY_S if days is None else days
-        begin_s = trace.begin_s
-    wanted = GeneratedChurn(2_000 if nodes is None else nodes, 25.0 if days is None else days, begin_s=begin_s)
-    shown |= {f"generated, seed {seed}": generate(wanted, seed) for seed in seeds}
+    with RunProgress(quiet=False) as progress:
+        if path is not None:
+            progress.step("reading the trace", 0, 0)
+            trace = shown[path.name] = read_availability(path, keep_outages)
+            nodes = len(trace.seen.sessions) if nodes is None else nodes
+            days = (trace.end_s - trace.begin_s) / DAY_S if days is None else days
+            begin_s = trace.begin_s
+        wanted = GeneratedChurn(2_000 if nodes is None else nodes, 25.0 if days is None else days, begin_s=begin_s)
+        for done, seed in enumerate(seeds):
+            progress.step("generating churn", done, len(seeds))
+            shown[f"generated, seed {seed}"] = generate(wanted, seed)
     _show(shown, picture)
 
 
 def judge_churn(path: Path, fit_days: float, seeds: Sequence[int], keep_outages: bool, picture: Path | None) -> None:
     """The same with tables fitted to the trace's first days alone: those days, then the days that follow, which are
     drawn."""
-    trace = read_availability(path, keep_outages)
-    first, following = held_out(trace, fit_days, seeds)
+    with RunProgress(quiet=False) as progress:
+        progress.step("reading the trace", 0, 0)
+        trace = read_availability(path, keep_outages)
+        progress.step("generating churn", 0, 0)
+        first, following = held_out(trace, fit_days, seeds)
     generated = [f"generated, seed {seed}" for seed in seeds]
     _show(dict(zip([f"{path.name}, {fit_days:g} days fitted", *generated], first, strict=True)), None)
     _show(dict(zip([f"{path.name}, days held out", *generated], following, strict=True)), picture)
@@ -89,7 +97,9 @@ def _show(shown: Mapping[str, Availability], picture: Path | None) -> None:
 
 def print_fit(path: Path) -> None:
     """The generator's tables for this trace, as Python."""
-    tables = fit(read_availability(path))
+    with RunProgress(quiet=False) as progress:
+        progress.step("fitting to the trace", 0, 0)
+        tables = fit(read_availability(path))
     print("SKYPE = ChurnTables(")
     for field in dataclasses.fields(tables):
         print(f"    {field.name}={getattr(tables, field.name)},")

@@ -10,6 +10,8 @@ import typer
 
 from murmur_pubsub.errors import DiskError, InputError, RunError
 
+_INTERRUPTED = 130
+
 
 class CutShort(Exception):
     """A run that ended early; says how to read what was journaled, or that nothing was."""
@@ -21,7 +23,7 @@ class CutShort(Exception):
         else:
             kept = f"nothing was journaled in {folder}" if folder.exists() else "nothing was kept"
         super().__init__(f"{why}\n{kept}")
-        self.exit_code = 130 if isinstance(cause, KeyboardInterrupt) else 1
+        self.exit_code = _INTERRUPTED if isinstance(cause, KeyboardInterrupt) else 1
 
 
 @contextmanager
@@ -38,15 +40,18 @@ def carry_out(application: typer.Typer) -> None:
     """Carry the command out: errors a person can mend become one message, and an exit code."""
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        sys.exit(application(prog_name="murmur", standalone_mode=False))  # the code of a typer.Exit, or None
+        code = application(prog_name="murmur", standalone_mode=False)  # of a typer.Exit, or None
+        if code == _INTERRUPTED:  # typer makes that of Ctrl-C in a command that says no more about it
+            raise KeyboardInterrupt
+        sys.exit(code)
     except InputError as error:
         _stop(f"murmur: {error}", 2)
     except CutShort as error:
         _stop(f"murmur: {error}", error.exit_code)
     except RunError as error:
-        _stop(f"murmur: {error}", 130 if isinstance(error.__cause__, KeyboardInterrupt) else 1)
+        _stop(f"murmur: {error}", _INTERRUPTED if isinstance(error.__cause__, KeyboardInterrupt) else 1)
     except (typer.Abort, KeyboardInterrupt):
-        _stop("murmur: interrupted", 130)
+        _stop("murmur: interrupted", _INTERRUPTED)
     except OSError as error:
         _stop(f"murmur: {error}", 1)
     except Exception as error:

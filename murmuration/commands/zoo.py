@@ -12,23 +12,28 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from murmur_pubsub.errors import InputError
+from murmur_pubsub.errors import InputError, RunError
 from murmuration.commands.console import RunProgress
 from murmuration.zoo.registry import DAMAGED, HONEST, SABOTEURS
 from murmuration.zoo.sighting import see_on_spark, see_plainly
-from murmuration.zoo.tour import TourRow, chosen, tour
+from murmuration.zoo.tour import TourRow, ZooEntry, chosen, place_of, tour
 
 _NAMES_CHARACTERS = 56
 _WIDTH_OF_FILES = 1_000
+
+
+class ZooCutShort(RunError):
+    """A tour that ended early."""
 
 
 def visit_zoo(names: Sequence[str], plain: bool, as_json: bool, out: Path | None) -> None:
     """Judge those of these names, or all, and print what was seen; exits with 1 if a saboteur or a damage was not
     found, or an honest protocol was flagged."""
     entries = chosen(names, (*SABOTEURS, *DAMAGED, *HONEST))
+    if out is not None:
+        _make(out, entries)
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory())) if out is None else out
-        _make(folder)
         progress = stack.enter_context(RunProgress(quiet=as_json))
         if not plain:
             from spark_analysis.session import check_java, spark_session
@@ -37,7 +42,13 @@ def visit_zoo(names: Sequence[str], plain: bool, as_json: bool, out: Path | None
             progress.step("starting Spark", 0, 0)
             stack.enter_context(spark_session())
         see = see_plainly if plain else see_on_spark
-        rows = list(tour(entries, see, folder, progress.step))
+        rows: list[TourRow] = []
+        try:
+            rows += tour(entries, see, folder, progress.step)
+        except (KeyboardInterrupt, OSError, RunError) as error:
+            why = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
+            kept = "nothing was kept" if out is None else f"finished runs are kept in {out}"
+            raise ZooCutShort(f"{why}\n{kept}") from error
     if as_json:
         print(json.dumps({"rows": [row._asdict() for row in rows], "summary": summary(rows)}))
     else:
@@ -71,7 +82,11 @@ def summary(rows: Sequence[TourRow]) -> str:
     return ", ".join(parts)
 
 
-def _make(folder: Path) -> None:
+def _make(folder: Path, entries: Sequence[ZooEntry]) -> None:
+    """The folder of the runs, if none of them is there: one that could not be played again would pass for refused."""
+    for place in (place_of(entry, folder) for entry in entries):
+        if place.exists():
+            raise InputError(f"--out {folder}", f"a run that is already there ({place.name})", "a new folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -32,7 +32,7 @@ def chosen(names: Sequence[str], entries: Sequence[ZooEntry]) -> list[ZooEntry]:
     """Those of the entries with these names, all if there are none; a dotted path is a `Saboteur` of one's own. Raises
     `InputError` for a name that there is not."""
     by_name = {each.name: each for each in entries}
-    return [_named(name, by_name) for name in names] or list(entries)
+    return [_named(name, by_name) for name in dict.fromkeys(names)] or list(entries)
 
 
 def _named(name: str, by_name: Mapping[str, ZooEntry]) -> ZooEntry:
@@ -50,8 +50,13 @@ def tour(entries: Sequence[ZooEntry], see: See, folder: Path, progress: Progress
     """A row for each; their runs are left in the folder, each under its name."""
     for done, entry in enumerate(entries):
         progress("judging", done, len(entries))
-        yield row_of(entry, see, folder / entry.name.replace(" ", "-"))
+        yield row_of(entry, see, place_of(entry, folder))
     progress("judging", len(entries), len(entries))
+
+
+def place_of(entry: ZooEntry, folder: Path) -> Path:
+    """Where the run of it is left."""
+    return folder / entry.name.replace(" ", "-")
 
 
 def row_of(entry: ZooEntry, see: See, folder: Path) -> TourRow:

@@ -128,6 +128,20 @@ def test_the_command_prints_the_table_and_fails_if_one_is_not_found(
     assert (tmp_path / "copies" / "claims" / "manifest.json").exists()
 
 
+def test_a_run_that_is_there_is_played_over_by_nobody_and_its_name_taken_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for names, code in ((["copies", "copies"], 0), (["claims"], 0), (["one forgotten", "copies"], 2)):
+        monkeypatch.setattr("sys.argv", ["murmur", "zoo", "--plain", "--out", str(tmp_path), *names])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        assert (stopped.value.code or 0) == code
+    told = capsys.readouterr()
+    assert told.out.count("1 of 1 ") == 2
+    assert f"--out {tmp_path}: found a run that is already there (copies); allowed: a new folder" in told.err
+    assert not (tmp_path / "one-forgotten").exists()
+
+
 def test_the_command_prints_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["murmur", "zoo", "--plain", "--json", "one forgotten"])
     with pytest.raises(SystemExit) as stopped:
