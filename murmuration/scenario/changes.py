@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from murmur_pubsub.errors import InputError
+from murmuration.scenario.yaml_mapping import yaml_value
 
 KeyPath = tuple[str, ...]
 
@@ -21,14 +22,14 @@ class KeyChange(NamedTuple):
 
 def change_of_option(text: str) -> KeyChange:
     """The change of `--set KEY.SUBKEY=VALUE`, whose value is YAML; raises `InputError`."""
-    place = f"--set {text}"
+    place = f"--set {text[:80]}"
     key, equals, value = text.partition("=")
     if not equals or not key:
         raise InputError(place, repr(text), "key=value, such as overlay.brokers=32")
     try:
-        return KeyChange(tuple(key.split(".")), yaml.safe_load(value), place)
-    except yaml.YAMLError:
-        raise InputError(place, repr(value), "a YAML value") from None
+        return KeyChange(tuple(key.split(".")), yaml_value(value), place)
+    except (yaml.YAMLError, RecursionError):
+        raise InputError(place, repr(value[:80]), "a YAML value") from None
 
 
 def changes_of(values: Mapping[str, Any], place: str) -> list[KeyChange]:

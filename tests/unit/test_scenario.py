@@ -179,3 +179,31 @@ def test_cells_that_cannot_be_are_refused(tmp_path: Path, change: str, by: str, 
         built(tmp_path, CELLS.replace(change, by))
     assert place in caught.value.place, caught.value
     assert found in caught.value.found, caught.value
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("seed: " + 5_000 * "9", f", line 1, column 7: found {40 * '9'}, which is no number that can be read"),
+        ("name: x\nseed: 2020-99-99", ", line 2, column 7: found 2020-99-99, which is no date"),
+        ("name: x\ndescription: &a [*a]", ", line 2, key description: found a value within itself"),
+        ("seed: " + 1_200 * "[", ": found brackets in brackets without an end; allowed: at most 40 levels"),
+        ("name: x\nseed: \x07", ", line 2: found the character '\\x07'; allowed: characters that can be printed"),
+        ("", ": found nothing; allowed: a mapping of keys"),
+        ("- x", ": found a list; allowed: a mapping of keys"),
+        ("name: @x", ", line 1, column 7: found character '@' that cannot start any token; allowed: a YAML mapping"),
+        ("a: 1\n---\nb: 1", ", line 2, column 1: found another document; allowed: a YAML mapping"),
+    ],
+    ids=["digits", "date", "loop", "brackets", "control", "empty", "list", "token", "documents"],
+)
+def test_what_is_no_yaml_of_keys_is_named_with_its_line(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, text)
+    assert str(caught.value).startswith(f"{tmp_path / 'scenario.yaml'}{told}")
+
+
+@pytest.mark.parametrize("value", [5_000 * "9", "2020-99-99", 1_200 * "[", "&a [*a]"])
+def test_nor_does_a_changed_value_end_in_a_traceback(tmp_path: Path, value: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, GOOD, f"seed={value}")
+    assert len(str(caught.value)) < 250
