@@ -15,9 +15,9 @@ from typing import NamedTuple
 from murmur_pubsub.faults import RECONFIGURES, FaultKind, link_key
 from murmur_pubsub.promise import Promise
 from murmur_pubsub.run_manifest import RunManifest
-from spark_analysis.excuses import IN_HAND_US, ON_THE_WAY_US, Case, Excuse, Excuses
+from spark_analysis.excuses import IN_HAND_US, Case, Excuse, Excuses
 from spark_analysis.fault_windows import Dead, FaultStep, Window
-from spark_analysis.passages import Passage
+from spark_analysis.passages import ON_THE_WAY_US, Passage
 
 Links = Sequence[tuple[str, str]]
 

@@ -25,10 +25,10 @@ from dataclasses import dataclass, field
 from murmur_pubsub.faults import RETURNS, FaultKind
 from murmur_pubsub.journal import RowKind
 from spark_analysis.changing_overlay import Links, OverlayAt
-from spark_analysis.excuses import ON_THE_WAY_US, Case, Excuse
+from spark_analysis.excuses import Case, Excuse
 from spark_analysis.fault_windows import NEVER_US, Window
 from spark_analysis.full_logs import FullLog, time_waiting
-from spark_analysis.passages import Passage
+from spark_analysis.passages import ON_THE_WAY_US, Passage, held_until
 from spark_analysis.search_tree import neighbours_of, search_tree
 
 LinkRow = tuple[int, int, str, str]
@@ -126,7 +126,8 @@ class Connections:
     broker. `limit_us`: an event that had not come this time after its publication was missing before anything else.
     `overlays`: the links that there were, those of clients too. `lossy`: do links lose messages all the time? Then an
     event may take long though nothing is broken. `waited_for`: under a total order, the brokers whose pubends every
-    event may have to wait for: all, since the journal does not say which have any. `full`: when logs were full."""
+    event may have to wait for: all, since the journal does not say which have any. `full`: when logs were full.
+    `ordered`: do events of one publisher come in order?"""
 
     away: Mapping[str, Sequence[Away]]
     windows: Sequence[Window]
@@ -139,6 +140,7 @@ class Connections:
     partition, is between the two."""
     waited_for: Sequence[str] = field(default=(), kw_only=True)
     full: Sequence[FullLog] = field(default=(), kw_only=True)
+    ordered: bool = field(default=True, kw_only=True)
 
     def explain(self, case: Case, passage: Passage) -> Excuse | None:
         """Why the promise does not cover the finding, or None."""
@@ -194,7 +196,7 @@ class Connections:
             parted = self._parted(broker, case, due_us)
             if parted is not None:
                 return parted
-        if case.withdrawn_us is None:
+        if case.withdrawn_us is None or (self.ordered and case.due_in_order_us < case.withdrawn_us):
             return None
         in_time = case.withdrawn_us <= due_us  # of one instant nobody says which was first
         if self.waited_for and in_time:
@@ -302,6 +304,16 @@ class Connections:
         return next((Excuse(f"{window.step.text}: {words}") for window in lately), None)
 
     def _held_up(self, case: Case) -> Excuse | None:
+        if case.over_us > self._held_until(case):
+            return None
         until_us = case.published_us + ON_THE_WAY_US
         held_up = (window for window in self.windows if window.in_force(case.published_us, until_us))
         return next((Excuse(f"{window.step.text}: the event was held up") for window in held_up), None)
+
+    def _held_until(self, case: Case) -> int:
+        """Until when the event may have been held up: by faults, by the absence of one of its clients, by full logs."""
+        stretches = [(window.from_us, window.carried_us) for window in self.windows]
+        stretches += [(each.from_us, each.until_us) for each in self.full]
+        for name in (case.publisher, case.client):
+            stretches += [(each.from_us, each.until_us) for each in self.away.get(name, ())]
+        return held_until(stretches, case.published_us, max(self.limit_us, AT_REST_US))

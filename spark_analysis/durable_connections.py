@@ -23,11 +23,11 @@ from murmur_pubsub.promise import RedundantEnd
 from murmur_pubsub.run_manifest import RunManifest
 from spark_analysis.changing_overlay import OverlayAt
 from spark_analysis.connections import Connections, LinkRow, times_away
-from spark_analysis.excuses import ON_THE_WAY_US, Case, Excuse
+from spark_analysis.excuses import Case, Excuse
 from spark_analysis.fault_windows import NEVER_US, Window
 from spark_analysis.full_logs import full_logs
 from spark_analysis.given_up import ToldRow, Words, joined
-from spark_analysis.passages import Passage
+from spark_analysis.passages import ON_THE_WAY_US, Passage
 from spark_analysis.redundant_ends import able_to_serve, end_of, is_accepted, not_covered
 
 RECORDED_US = 1_000_000
@@ -52,7 +52,7 @@ def connections_of(
     if not manifest.promise.durable:
         waited_for = manifest.brokers if manifest.promise.order == "total" else ()
         known = (away, windows, homes, limit_us, overlays, manifest.lossy, manifest.has_links)
-        return Connections(*known, waited_for=waited_for, full=full)
+        return Connections(*known, waited_for=waited_for, full=full, ordered=manifest.promise.order != "none")
     stays = _stays(rows, homes)
     words = Words(told, manifest.names, manifest.promise.limits, manifest.lossy, published_us)
     by_links = manifest.has_links and not manifest.promise.survives.any_links
@@ -196,6 +196,8 @@ class DurableConnections(Connections):
         """Had the event not had its turn when its subscription was withdrawn?"""
         if case.withdrawn_us is None or case.due_in_order_us < case.withdrawn_us:
             return None  # of one instant nobody says which was first
+        if case.withdrawn_us > self._held_until(case):
+            return self._lost_before_it_withdrew(case) if self.lossy else None
         for each in self.away.get(case.client, ()):
             if each.from_us <= case.withdrawn_us and each.until_us + self.limit_us >= case.published_us:
                 return Excuse(f"{case.client} had been away, and withdrew before the event had its turn")

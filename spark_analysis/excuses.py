@@ -28,15 +28,13 @@ from murmur_pubsub.faults import RECONFIGURES, FaultKind
 from murmur_pubsub.journal import DropReason
 from murmur_pubsub.promise import Promise
 from spark_analysis.fault_windows import NEVER_US, Window
-from spark_analysis.passages import Loss, Passage
+from spark_analysis.passages import ON_THE_WAY_US, Loss, Passage, held_until
 from spark_analysis.search_tree import neighbours_of, search_tree
 
 IN_HAND_US = 100_000
 """How long a node may have an event in hand: one that it keeps for longer is lost by waiting, not by a fault."""
 _AT_ONCE_US = 5_000
 """How soon a broker passes an event on that needs no recovery."""
-ON_THE_WAY_US = 1_000_000
-"""How long an event is taken to be on its way where the journal does not show it."""
 _AT_BROKERS = "tables disturbed"
 _LEAVES_TABLES = (FaultKind.CHANGE_LINK, FaultKind.SLOW, FaultKind.ORDER)
 """Faults that let control messages through, if late: no table goes wrong by them."""
@@ -67,6 +65,12 @@ class Case(NamedTuple):
     def due_in_order_us(self) -> int:
         """Until when it might have come in order: `overtaken_us`, or `NEVER_US` if nothing has overtaken it."""
         return NEVER_US if self.overtaken_us is None else self.overtaken_us
+
+    @property
+    def over_us(self) -> int:
+        """When it was delivered, or else was wanted no more."""
+        ends_us = (self.delivered_us, self.withdrawn_us)
+        return next((each for each in ends_us if each is not None), NEVER_US)
 
 
 class Excuse(NamedTuple):
@@ -419,12 +423,13 @@ class Excuses:
         return self._held_up(case)
 
     def _held_up(self, case: Case) -> Excuse | None:
-        """Was a fault on the event's way that may have held it up?"""
-        for window in self._near(case):
-            if window.holds_up or window.destroys:
-                if window.in_force(case.published_us, case.published_us + ON_THE_WAY_US):
-                    return Excuse(f"{window.step.text}: the event was held up")
-        return None
+        """Was a fault on the event's way that may have held it up for so long?"""
+        able = [window for window in self._near(case) if window.holds_up or window.destroys]
+        stretches = ((window.from_us, window.carried_us) for window in able)
+        if case.over_us > held_until(stretches, case.published_us, self.limit_us):
+            return None
+        there = (each for each in able if each.in_force(case.published_us, case.published_us + ON_THE_WAY_US))
+        return next((Excuse(f"{window.step.text}: the event was held up") for window in there), None)
 
     def _near_in_time(self, case: Case, able: str) -> Excuse | None:
         until_us = case.published_us + ON_THE_WAY_US

@@ -12,6 +12,8 @@ from typing import NamedTuple
 from murmur_pubsub.journal import NONE, DropReason, RowKind
 
 PASSAGE_KINDS = (RowKind.PUBLISH, RowKind.SEND, RowKind.RECEIVE, RowKind.DROP, RowKind.DUPLICATE)
+ON_THE_WAY_US = 1_000_000
+"""How long an event is taken to be on its way where the journal does not show it."""
 HopRow = tuple[int, int, int, int, int]
 """(time_us, kind, node, peer, value) of a row about the event."""
 
@@ -47,6 +49,16 @@ class Passage:
     sent: list[Crossing] = field(default_factory=list)
     copied: list[Crossing] = field(default_factory=list)
     hops: bool = True
+
+
+def held_until(stretches: Iterable[tuple[int, int]], published_us: int, limit_us: int) -> int:
+    """Until when what was published then may have been on its way, held up in these stretches, one after the other.
+    `limit_us`: what waited in one may take so long after it."""
+    until_us = published_us + ON_THE_WAY_US
+    for from_us, ended_us in sorted(stretches):
+        if from_us <= until_us and published_us <= ended_us + limit_us:
+            until_us = max(until_us, max(published_us, ended_us) + limit_us + ON_THE_WAY_US)
+    return until_us
 
 
 def passage_of(rows: Iterable[HopRow], names: Sequence[str], hops: bool) -> Passage:

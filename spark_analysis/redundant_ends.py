@@ -15,8 +15,9 @@ import bisect
 from collections.abc import Iterable, Sequence
 
 from murmur_pubsub.promise import RedundantEnd
-from spark_analysis.excuses import ON_THE_WAY_US, Case
+from spark_analysis.excuses import Case
 from spark_analysis.fault_windows import NEVER_US, Window
+from spark_analysis.passages import ON_THE_WAY_US
 
 _ACCEPTED_US = 2_000_000
 """How long it may take to accept an event where no link loses messages."""

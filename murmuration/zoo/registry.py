@@ -1,6 +1,6 @@
 """All that lives in the zoo."""
 
-from murmuration.zoo import contents, copies, durables, excuses, liveness, losing, promises, when, whose
+from murmuration.zoo import blaming, contents, copies, durables, excuses, liveness, losing, promises, when, whose
 from murmuration.zoo.damages import DAMAGES
 from murmuration.zoo.entry import Damaged, Saboteur
 from murmuration.zoo.honest import HONEST, TEN_CLIENTS
@@ -12,6 +12,7 @@ SABOTEURS: tuple[Saboteur, ...] = (
     *losing.LOSS_SABOTEURS,
     *copies.COPY_SABOTEURS,
     *excuses.EXCUSE_SABOTEURS,
+    *blaming.BLAMING_SABOTEURS,
     *promises.PROMISE_SABOTEURS,
     *liveness.LIVENESS_SABOTEURS,
     *durables.DURABLE_SABOTEURS,

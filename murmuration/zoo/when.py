@@ -20,12 +20,14 @@ _LONG_US = 60_000_000
 class Keeping(Tampering):
     """Keeps the events of three seconds, and tells them to clients that subscribe later."""
 
+    kept_us = 3_000_000
+
     def __init__(self, context: NodeContext, parameters: NoParameters, services: BrokerServices) -> None:
         super().__init__(context, parameters, services)
         self._kept: list[Event] = []
 
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
-        self._kept = [each for each in self._kept if each.time_us > now_us - 3_000_000] + [event]
+        self._kept = [each for each in self._kept if each.time_us > now_us - self.kept_us] + [event]
         return effects
 
     def subscribe(self, wanted: Filter, now_us: int) -> Sequence[Effect]:

@@ -85,6 +85,9 @@ CASES = {
     "it was away and withdrew": (
         {"away": {"c1": [Away(4_000_000, 6_000_000)]}}, MISSING._replace(withdrawn_us=7_000_000), "had been away",
     ),
+    "it was away and withdrew long after": (
+        {"away": {"c1": [Away(4_000_000, 6_000_000)]}}, MISSING._replace(withdrawn_us=38_000_000), None,
+    ),
     "it was away and withdrew at the instant of a later one": (  # hunted: seed 631, cells/durable/replaced+varied
         {"away": {"c1": [Away(4_000_000, 7_000_000)]}},
         MISSING._replace(withdrawn_us=7_000_000, overtaken_us=7_000_000), "had been away",

@@ -140,16 +140,18 @@ def test_where_links_lose_all_the_time_a_withdrawal_ends_what_had_not_had_its_tu
 
 
 @pytest.mark.parametrize(
-    ("over_us", "overtaken_us", "is_excused"),
+    ("over_us", "overtaken_us", "ordered", "is_excused"),
     [
-        (1_200_000, None, True),
-        (1_200_000, 2_000_000, False),
-        (1_200_000, 2_700_000, True),
-        (-40_000_000, None, False),
+        (1_200_000, None, True, True),
+        (1_200_000, 2_000_000, True, False),
+        (1_200_000, 2_700_000, True, True),
+        (1_400_000, 2_000_000, True, False),
+        (1_400_000, 2_000_000, False, True),
+        (-40_000_000, None, True, False),
     ],
 )
 def test_a_withdrawal_ends_what_waits_behind_events_that_a_fault_held_up(
-    over_us: int, overtaken_us: int | None, is_excused: bool
+    over_us: int, overtaken_us: int | None, ordered: bool, is_excused: bool
 ) -> None:
     """The schedule cells/gryphon 1301062: a client's link that had lost messages took two seconds to bring the rest."""
     step = FaultStep(0, FaultKind.CHANGE_LINK, "lose", ("c1", "b1"), link=LinkSpec(loss=0.3), in_effect_us=0)
@@ -157,7 +159,7 @@ def test_a_withdrawal_ends_what_waits_behind_events_that_a_fault_held_up(
         Window(step, over_us - 1, over_us - 1, over_us, over_us, frozenset(), frozenset({frozenset(("c1", "b1"))}))
     ]
     links = (("c0", "b0"), ("b0", "b1"), ("b1", "c1"))
-    judge = Connections({}, windows, {"c0": "b0", "c1": "b1"}, 30_000_000, [OverlayAt(0, links, True)])
+    judge = Connections({}, windows, {"c0": "b0", "c1": "b1"}, 30_000_000, [OverlayAt(0, links, True)], ordered=ordered)
     case = Case("missing", "c0", "c1", 1_350_000, overtaken_us=overtaken_us, withdrawn_us=2_700_000)
     assert (judge.explain(case, Passage()) is not None) == is_excused
 

@@ -1,0 +1,80 @@
+"""Saboteurs that blame a fault which was over when they did their harm, or which had no part in it."""
+
+from collections.abc import Sequence
+
+from murmur_pubsub.event import Event
+from murmur_pubsub.machine import Effect, Send
+from murmur_pubsub.promise import Promise
+from murmuration.zoo.entry import VISITED, Keys, Saboteur, dotted
+from murmuration.zoo.promises import ExactlyOnce
+from murmuration.zoo.tampering import Tampering, declared, without
+from murmuration.zoo.when import Keeping
+
+_MEANWHILE = range(42, 52)
+"""The numbers of the events that a fault at second 5 may have held up, at ten in a second."""
+
+
+def _is_for(effect: Effect, client: str) -> bool:
+    return type(effect) is Send and effect.to == client
+
+
+class Forgetting(Tampering):
+    """Tells a client nothing of what is published during a fault, and blames that when the client withdraws later."""
+
+    def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
+        return without(effects, lambda each: _is_for(each, "c8") and event.sequence in _MEANWHILE)
+
+
+@declared(guarantee=Promise("exactly_once"))
+class ForgettingOnce(Forgetting):
+    """Promises besides that each event arrives once."""
+
+
+@declared(guarantee=Promise("exactly_once"))
+class KeepingOnce(Keeping):
+    """Promises that each event arrives once, and tells a later subscriber what was published during a fault."""
+
+    kept_us = 60_000_000
+
+    def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
+        return super().tamper(effects, event, now_us) if event.sequence in _MEANWHILE else effects
+
+
+_ONCE = ("forwarding", dotted(ExactlyOnce))
+_LONG = {**VISITED, "rate_per_s": 10, "seconds": 20}
+_SLOW = {"faults": [{"at": "5 s", "slow": "b3", "work": "10 us", "for": "200 ms"}]}
+
+
+def _visited(broker: str, from_s: float) -> Keys:
+    """c8 visits that broker until second 19."""
+    return {"workload": {**_LONG, "visits": {broker: [[from_s, 19.0]]}}, **_SLOW}
+
+
+BLAMING_SABOTEURS = (
+    Saboteur(
+        "forgets in a fault",
+        "loses events during a fault for a client that withdraws long after it",
+        "missing",
+        "c8",
+        Forgetting,
+        keys=_visited("b3", 0.5),
+    ),
+    Saboteur(
+        "forgets beside a fault",
+        "promises exactly once, and does the same where no fault was",
+        "missing",
+        "c8",
+        ForgettingOnce,
+        keys=_visited("b1", 0.5),
+        instead=_ONCE,
+    ),
+    Saboteur(
+        "keeps from a fault",
+        "promises exactly once, and gives later subscribers events of a fault",
+        "spurious",
+        "c8",
+        KeepingOnce,
+        keys=_visited("b2", 18.0),
+        instead=_ONCE,
+    ),
+)
