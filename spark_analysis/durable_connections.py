@@ -15,10 +15,8 @@ Plain Python over small tables, for tests as well as for Spark.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from murmur_pubsub.faults import FaultKind
-from murmur_pubsub.journal import RowKind
 from murmur_pubsub.promise import RedundantEnd
 from murmur_pubsub.run_manifest import RunManifest
 from spark_analysis.changing_overlay import OverlayAt
@@ -29,6 +27,7 @@ from spark_analysis.full_logs import full_logs
 from spark_analysis.given_up import ToldRow, Words, joined
 from spark_analysis.passages import ON_THE_WAY_US, Passage
 from spark_analysis.redundant_ends import able_to_serve, end_of, is_accepted, not_covered
+from spark_analysis.stays import Stay, stays_of
 
 RECORDED_US = 1_000_000
 """A client has recorded what it was delivered this long ago."""
@@ -53,30 +52,12 @@ def connections_of(
         waited_for = manifest.brokers if manifest.promise.order == "total" else ()
         known = (away, windows, homes, limit_us, overlays, manifest.lossy, manifest.has_links)
         return Connections(*known, waited_for=waited_for, full=full, ordered=manifest.promise.order != "none")
-    stays = _stays(rows, homes)
+    stays = stays_of(rows, homes)
     words = Words(told, manifest.names, manifest.promise.limits, manifest.lossy, published_us)
     by_links = manifest.has_links and not manifest.promise.survives.any_links
     known = (away, windows, homes, limit_us, overlays, manifest.lossy, by_links)
     redundant = manifest.promise.redundant
     return DurableConnections(*known, last_us, stays, tuple(settled), words, redundant, published_us, full=full)
-
-
-class Stay(NamedTuple):
-    """A client had its link to that broker, until it had one to another (`NEVER_US`: it had none)."""
-
-    broker: str
-    from_us: int
-    until_us: int
-
-
-def _stays(rows: Sequence[LinkRow], homes: Mapping[str, str]) -> dict[str, list[Stay]]:
-    """Those of each client, in their order."""
-    stays = {client: [Stay(home, 0, NEVER_US)] for client, home in homes.items()}
-    for time_us, kind, node, peer in sorted(rows):
-        if kind == RowKind.LINK_UP and node in homes and stays[node][-1].broker != peer:
-            stays[node][-1] = stays[node][-1]._replace(until_us=time_us)
-            stays[node].append(Stay(peer, time_us, NEVER_US))
-    return stays
 
 
 @dataclass(frozen=True, slots=True)

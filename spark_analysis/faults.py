@@ -32,6 +32,7 @@ from spark_analysis.given_up import TOPICS, ToldRow, refused_events
 from spark_analysis.journal_source import Journal
 from spark_analysis.recovery import repairs_of, unsettled_after
 from spark_analysis.recovery_parts import RECOVERY_COLUMNS, recovered_in_parts, recovery_part
+from spark_analysis.stays import Stay, clients_that_move, stays_of
 
 CHECK_COLUMNS = ("step", "fault", "from_us", "until_us", "outcome", "seen")
 
@@ -126,6 +127,11 @@ class Faults:
         schema = StructType([StructField("is_caught_up", BooleanType())])
         schema = StructType([*schema, *(StructField(name, LongType()) for name in CAUSE_COLUMNS[1:])])
         return causes_in_parts(frame_of(wanted, parts, schema, self._journal.small))
+
+    def stays(self) -> dict[str, list[Stay]]:
+        """At which broker each client was when. Where none can have moved no row is read."""
+        homes, moved = self._manifest.homes, clients_that_move(self._manifest)
+        return stays_of(self._link_rows({client: homes[client] for client in moved}) if moved else (), homes)
 
     def _issued(self) -> list[tuple[int, int, int]]:
         """Kind, source and time_us of what the clients of the plan's commands published, subscribed to and withdrew."""

@@ -15,7 +15,8 @@ from murmur_pubsub.journal_store import store_at
 from murmur_pubsub.run_manifest import RunManifest, read_manifest
 from spark_analysis.history import History, read_history
 from spark_analysis.journal_check import find_damage
-from spark_analysis.plain_judge import PlainVerdict, delay_quantile_us, judgement_of
+from spark_analysis.plain_judge import PlainVerdict, delay_quantile_us, judgement_of, link_rows
+from spark_analysis.stays import stays_of
 from spark_analysis.verdict import decide_damaged
 
 KEY_FIGURES = ("delay_p50_us", "delay_p99_us", "hops", "yield", "messages", "message_bytes")
@@ -44,22 +45,34 @@ def figures_of(manifest: RunManifest, history: History, pairs: PlainVerdict) -> 
         delay_quantile_us(history, pairs, 0.50),
         delay_quantile_us(history, pairs, 0.99),
         float(delivered["hops"].mean()) if len(delivered) else None,
-        _yield(manifest, rows),
+        _yield(manifest, history, rows),
         float(len(sent)) if len(sent) else None,
         float(sent["bytes"].sum()) if len(sent) else None,
     )
     return dict(zip(KEY_FIGURES, figures, strict=True))
 
 
-def _yield(manifest: RunManifest, rows: pd.DataFrame) -> float | None:
+def homes_then(manifest: RunManifest, history: History, rows: pd.DataFrame) -> "pd.Series[Any]":
+    """Of each row the broker that its node stood for then; see `spark_analysis.metrics.homes_table`."""
+    numbers = manifest.numbers
+    first = {numbers[name]: numbers[name] for name in manifest.brokers}
+    first |= {numbers[client]: numbers[broker] for client, broker in manifest.homes.items()}
+    homes = rows["node"].map(first)
+    for client, stays in stays_of(list(link_rows(history, manifest)), manifest.homes).items():
+        for stay in stays[1:]:
+            homes[(rows["node"] == numbers[client]) & (rows["time_us"] >= stay.from_us)] = numbers[stay.broker]
+    return homes
+
+
+def _yield(manifest: RunManifest, history: History, rows: pd.DataFrame) -> float | None:
     """See `spark_analysis.metrics.reached` and `forwarding`."""
     numbers = manifest.numbers
-    brokers = {numbers[name]: numbers[name] for name in manifest.brokers}
-    homes = brokers | {numbers[client]: numbers[broker] for client, broker in manifest.homes.items()}
+    brokers = [numbers[name] for name in manifest.brokers]
     seen = rows.assign(
-        broker=rows["node"].map(homes), from_client=rows["peer"].isin([numbers[client] for client in manifest.homes])
+        broker=homes_then(manifest, history, rows),
+        from_client=rows["peer"].isin([numbers[client] for client in manifest.homes]),
     )
-    received = seen[(seen["kind"] == RowKind.RECEIVE) & seen["node"].isin(list(brokers)) & (seen["sequence"] != NONE)]
+    received = seen[(seen["kind"] == RowKind.RECEIVE) & seen["node"].isin(brokers) & (seen["sequence"] != NONE)]
     delivered = seen[seen["kind"] == RowKind.DELIVER]
     reached = received.groupby(["source", "sequence", "broker"])["from_client"].any()
     interested = reached.index.isin(pd.MultiIndex.from_frame(delivered[["source", "sequence", "broker"]]))

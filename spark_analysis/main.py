@@ -288,7 +288,7 @@ class _Analysis:
         self._write_delays("delivery_delay", metrics.delay_counts(self._outcomes))
         self._write_delays("hop_latency", metrics.hop_latency_counts(rows, nodes))
         self._write("hop_count_cdf", metrics.cumulative(metrics.hop_counts(self._deliveries), "hops"))
-        brokers = self._keep(metrics.brokers(metrics.reached(rows, nodes), counts, nodes, self._published))
+        brokers = self._keep(self._brokers(nodes, counts))
         self._write("brokers", brokers)
         self._write("load_cdf", metrics.load_shares(brokers))
         self._write("forwarding", metrics.forwarding(brokers))
@@ -306,8 +306,7 @@ class _Analysis:
             F.sum("rows").alias("messages"), F.sum("bytes").alias("message_bytes")
         )
         messages = sent.first()
-        brokers = metrics.brokers(metrics.reached(rows, nodes), counts, nodes, self._published)
-        passed = metrics.forwarding(brokers).first()
+        passed = metrics.forwarding(self._brokers(nodes, counts)).first()
         assert delay is not None
         assert hops is not None
         assert messages is not None
@@ -315,6 +314,10 @@ class _Analysis:
         figures = (delay["p50_us"], delay["p99_us"], hops["hops"], passed["yield"], *messages)
         named = zip(KEY_FIGURES, figures, strict=True)
         return {name: None if value is None else float(value) for name, value in named}
+
+    def _brokers(self, nodes: DataFrame, counts: DataFrame) -> DataFrame:
+        homes = metrics.homes_table(self._spark, self._manifest, self._faults.stays())
+        return metrics.brokers(metrics.reached(self._journal.rows, nodes, homes), counts, nodes, self._published)
 
     def forget(self) -> None:
         """Give the memory of kept tables back: the session may go on."""

@@ -6,21 +6,23 @@ group-by is the cheapest thing Spark does. Delays keep four digits (25,347 us co
 distinct values, and with them the tables, stay few; the largest is kept exactly.
 
 An event is *received* by a broker once for each RECEIVE row and *reaches* it once however many copies come.
-A broker that an event reached from another broker, and whose clients (or itself) were not delivered the
-event, is a *pure forwarder* of it; the broker of the publisher's own client is not counted, as it had no
+A broker that an event reached from another broker, and whose clients of that time (or itself) were not delivered
+the event, is a *pure forwarder* of it; the broker of the publisher's own client is not counted, as it had no
 choice. *Yield* is the share of the brokers reached that were no pure forwarders; *traffic overhead* the
 share of received copies that went to brokers without interest, publishers' own brokers included.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import IntegerType, StringType, StructField, StructType
+from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
 from murmur_pubsub.journal import NONE, DropReason, RowKind
 from murmur_pubsub.run_manifest import RunManifest
 from spark_analysis.driver_table import driver_table
+from spark_analysis.fault_windows import NEVER_US
+from spark_analysis.stays import Stay
 
 DELAY_QUANTILES = (("p50", 0.50), ("p90", 0.90), ("p99", 0.99))
 BUCKETS_MAX = 120
@@ -29,7 +31,14 @@ _NODES = StructType(
         StructField("node", IntegerType(), False),
         StructField("name", StringType(), False),
         StructField("role", StringType(), False),
-        StructField("home", IntegerType(), True),
+    ]
+)
+_HOMES = StructType(
+    [
+        StructField("node", IntegerType(), False),
+        StructField("home", IntegerType(), False),
+        StructField("from_us", LongType(), False),
+        StructField("until_us", LongType(), False),
     ]
 )
 
@@ -39,12 +48,17 @@ def _is(kind: RowKind) -> Column:
 
 
 def nodes_table(spark: SparkSession, manifest: RunManifest) -> DataFrame:
-    """node, name, role, home: the broker that the node stands for (null for the driver)."""
-    numbers = manifest.numbers
-    brokers = {name: name for name in manifest.brokers}
-    homes = {name: numbers[broker] for name, broker in (brokers | manifest.homes).items()}
-    rows = [(numbers[node.name], node.name, node.role, homes.get(node.name)) for node in manifest.nodes]
+    """node, name, role."""
+    rows = [(number, node.name, node.role) for number, node in enumerate(manifest.nodes)]
     return driver_table(spark, rows, _NODES)
+
+
+def homes_table(spark: SparkSession, manifest: RunManifest, stays: Mapping[str, Sequence[Stay]]) -> DataFrame:
+    """node, home, from_us, until_us: the broker that a broker or client stands for, from then until before then."""
+    numbers = manifest.numbers
+    rows = [(numbers[name], numbers[name], 0, NEVER_US) for name in manifest.brokers]
+    rows += [(numbers[client], numbers[stay[0]], *stay[1:]) for client, each in stays.items() for stay in each]
+    return driver_table(spark, rows, _HOMES)
 
 
 def bucket_width_us(first_us: int, last_us: int) -> int:
@@ -255,23 +269,25 @@ def hop_counts(deliveries: DataFrame) -> DataFrame:
 
 
 # --------------------------------------------------------------------------------------------- brokers
-def reached(rows: DataFrame, nodes: DataFrame) -> DataFrame:
-    """One row for each event and broker it reached: source, sequence, broker, copies, entered, interested.
+def reached(rows: DataFrame, nodes: DataFrame, homes: DataFrame) -> DataFrame:
+    """One row for each event and broker it reached: source, sequence, broker, copies, entered, interested; `nodes` and
+    `homes` as `nodes_table` and `homes_table` give them.
 
     copies: RECEIVE rows; entered: the event came from a client of that broker; interested: 1 if the broker or
     one of its clients was delivered the event.
     """
     received = _is(RowKind.RECEIVE)
-    own = nodes.select("node", "role", "home")
+    own = nodes.select("node", "role").join(homes, "node")  # several rows of a client that moved, else one of a node
     peers = nodes.select(F.col("node").alias("peer"), F.col("role").alias("peer_role"))
     seen = (
         rows.where((received & (F.col("sequence") != NONE)) | _is(RowKind.DELIVER))
-        .select("kind", "node", "peer", "source", "sequence")
+        .select("kind", "node", "peer", "source", "sequence", "time_us")
         .join(F.broadcast(own), "node")
+        .where("time_us >= from_us AND time_us < until_us")
         .join(F.broadcast(peers), "peer", "left")
     )
     return (
-        seen.where(F.col("home").isNotNull() & ((F.col("role") == "broker") | ~received))
+        seen.where((F.col("role") == "broker") | ~received)
         .groupBy("source", "sequence", F.col("home").alias("broker"))
         .agg(
             F.count(F.when(received, 1)).alias("copies"),

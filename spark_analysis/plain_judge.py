@@ -19,7 +19,7 @@ from murmur_pubsub.journal_store import store_at
 from murmur_pubsub.run_manifest import RunManifest, read_manifest
 from spark_analysis.causes import Causes, causes_of, links_up
 from spark_analysis.changing_overlay import AnyExcuses, excuses_of, overlays_of
-from spark_analysis.connections import Connections
+from spark_analysis.connections import Connections, LinkRow
 from spark_analysis.durable_connections import connections_of
 from spark_analysis.excuses import NEVER_OUT, Case, Excuse
 from spark_analysis.expectations import check_expectations, measured
@@ -236,9 +236,9 @@ def judgement_of(manifest: RunManifest, history: History) -> Judgement:
     checks += [*check_orders(steps, answers), *check_commands(steps, windows, issued)]
     checks.sort(key=lambda check: check.step)
     if manifest.promise.excuses_by_connection:
-        link_rows, overlays = list(_link_rows(history, manifest)), overlays_of(manifest.links, steps)
+        rows_of_links, overlays = list(link_rows(history, manifest)), overlays_of(manifest.links, steps)
         explainer: AnyExcuses | Connections = connections_of(
-            manifest, link_rows, settled, windows, overlays, last_us, _told(history),
+            manifest, rows_of_links, settled, windows, overlays, last_us, _told(history),
             sorted(time_us for time_us, _ in history.events.values()),
         )  # fmt: skip
     else:
@@ -309,14 +309,15 @@ def _settlings(history: History) -> list[tuple[int, int]]:
     return [(row.time_us, row.value) for row in history.rows.of(RowKind.SETTLED)]
 
 
-def _link_rows(history: History, manifest: RunManifest) -> Iterator[tuple[int, int, str, str]]:
+def link_rows(history: History, manifest: RunManifest) -> Iterator[LinkRow]:
+    """The rows of links that came and went, with the names of their ends."""
     names = [node.name for node in manifest.nodes]
     for row in history.rows.of(RowKind.LINK_UP, RowKind.LINK_DOWN):
         yield row.time_us, row.kind, names[row.node], names[row.peer]
 
 
 def _causes(history: History, manifest: RunManifest, pairs: PlainVerdict) -> Causes:
-    ups_us = links_up(_link_rows(history, manifest), manifest.homes, manifest.numbers)
+    ups_us = links_up(link_rows(history, manifest), manifest.homes, manifest.numbers)
     homes = {subscriber: lives[0].node for subscriber, lives in history.lives.items()}
     found = (
         (homes[reader], history.events[event][0], first_us) for (event, reader), first_us in pairs.first_us.items()

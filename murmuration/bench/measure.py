@@ -15,8 +15,9 @@ from murmur_pubsub.journal import NONE, RowKind
 from murmur_pubsub.journal_rows import ROW_TYPE
 from murmur_pubsub.run_manifest import RunManifest, read_manifest
 from spark_analysis.history import History, read_history
-from spark_analysis.key_figures import Figures, figures_of
-from spark_analysis.plain_judge import Judgement, judgement_of
+from spark_analysis.key_figures import Figures, figures_of, homes_then
+from spark_analysis.plain_judge import Judgement, judgement_of, link_rows
+from spark_analysis.stays import stays_of
 
 
 def judge_and_measure(run: Path) -> tuple[dict[str, Any], Figures]:
@@ -34,7 +35,7 @@ def judge_and_measure(run: Path) -> tuple[dict[str, Any], Figures]:
         "rate_present": _rate_of_present(manifest, history, judgement),
         "duplicates": verdict["duplicate"] / delivered if delivered else None,
         "hops": common["hops"],
-        "overhead": traffic_overhead(manifest, rows),
+        "overhead": traffic_overhead(manifest, history, rows),
         "delay_p50_us": common["delay_p50_us"],
         "delay_p99_us": common["delay_p99_us"],
         "event_messages": with_event / published if published else None,
@@ -45,18 +46,16 @@ def judge_and_measure(run: Path) -> tuple[dict[str, Any], Figures]:
     return verdict, figures
 
 
-def traffic_overhead(manifest: RunManifest, rows: pd.DataFrame) -> float | None:
+def traffic_overhead(manifest: RunManifest, history: History, rows: pd.DataFrame) -> float | None:
     """The share of the copies of events received by brokers that went to brokers without interest; the column
     `traffic_overhead` of `spark_analysis.metrics.forwarding`. None: nothing was received."""
     numbers = manifest.numbers
-    homes = {numbers[name]: numbers[name] for name in manifest.brokers}
-    homes |= {numbers[client]: numbers[broker] for client, broker in manifest.homes.items()}
     brokers = [numbers[name] for name in manifest.brokers]
     received = rows[(rows["kind"] == RowKind.RECEIVE) & (rows["sequence"] != NONE) & rows["node"].isin(brokers)]
     if received.empty:
         return None
     delivered = rows[rows["kind"] == RowKind.DELIVER]
-    delivered = delivered.assign(node=delivered["node"].map(homes))
+    delivered = delivered.assign(node=homes_then(manifest, history, delivered))
     keys = ["source", "sequence", "node"]
     interested = pd.MultiIndex.from_frame(received[keys]).isin(pd.MultiIndex.from_frame(delivered[keys]))
     return float((~interested).mean())
@@ -70,11 +69,12 @@ def _rate_of_present(manifest: RunManifest, history: History, judgement: Judgeme
         for name in window.nodes if window.kills else ():
             away[name].append((window.from_us, window.repaired_us))
     names = [node.name for node in manifest.nodes]
-    brokers = {name: manifest.homes.get(name, name) for name in names}
-    published = {(row.source, row.sequence): brokers[names[row.node]] for row in history.rows.of(RowKind.PUBLISH)}
-    subscribers = {number: brokers[names[lives[0].node]] for number, lives in history.lives.items()}
+    stays = stays_of(list(link_rows(history, manifest)), manifest.homes)
+    published = {(row.source, row.sequence): names[row.node] for row in history.rows.of(RowKind.PUBLISH)}
+    subscribers = {number: names[lives[0].node] for number, lives in history.lives.items()}
 
-    def is_up(broker: str, at_us: int) -> bool:
+    def is_up(node: str, at_us: int) -> bool:
+        broker = next((stay.broker for stay in reversed(stays.get(node, ())) if stay.from_us <= at_us), node)
         return not any(begin <= at_us < end for begin, end in away[broker])
 
     pairs = judgement.pairs

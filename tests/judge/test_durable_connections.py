@@ -10,11 +10,12 @@ from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.promise import GIVEN_UP, Limits
 from spark_analysis.changing_overlay import OverlayAt
 from spark_analysis.connections import Away, times_away
-from spark_analysis.durable_connections import DurableConnections, Stay
+from spark_analysis.durable_connections import DurableConnections
 from spark_analysis.excuses import Case
 from spark_analysis.fault_windows import NEVER_US, FaultStep, Window
 from spark_analysis.given_up import ToldRow, Words
 from spark_analysis.passages import Passage
+from spark_analysis.stays import Stay
 
 LINKS = (("c0", "b0"), ("b0", "b1"), ("b1", "c1"))
 HOMES = {"c0": "b0", "c1": "b1"}

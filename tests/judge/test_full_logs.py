@@ -8,12 +8,13 @@ from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.promise import PUBLISHERS_WAIT, Limits, RedundantEnd
 from spark_analysis.changing_overlay import OverlayAt
 from spark_analysis.connections import Away, Connections
-from spark_analysis.durable_connections import DurableConnections, Stay
+from spark_analysis.durable_connections import DurableConnections
 from spark_analysis.excuses import Case
 from spark_analysis.fault_windows import NEVER_US, FaultStep, Window
 from spark_analysis.full_logs import FullLog, full_logs, time_waiting
 from spark_analysis.given_up import ToldRow
 from spark_analysis.passages import Passage
+from spark_analysis.stays import Stay
 
 S = 1_000_000
 NAMES = ("b0", "b1")

@@ -8,11 +8,12 @@ from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.promise import RedundantEnd
 from spark_analysis.changing_overlay import OverlayAt
 from spark_analysis.connections import Away
-from spark_analysis.durable_connections import DurableConnections, Stay
+from spark_analysis.durable_connections import DurableConnections
 from spark_analysis.excuses import Case
 from spark_analysis.fault_windows import NEVER_US, FaultStep, Window
 from spark_analysis.passages import Passage
 from spark_analysis.redundant_ends import able_to_serve, touches
+from spark_analysis.stays import Stay
 
 END = RedundantEnd("b0", "b1", "b2", 2_000_000, 1_000)
 LINKS = (("c0", "b0"), ("b0", "b1"), ("b1", "b2"), ("b2", "b3"), ("b0", "b2"), ("b3", "c1"))
