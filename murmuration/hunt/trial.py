@@ -21,8 +21,8 @@ from spark_analysis.plain_judge import Judgement, Pair, PlainVerdict, judge_jour
 
 GRACE_US = 1_000_000
 LOSSY_LIMIT_US = 10 * DEFAULT_RECOVERY_LIMIT_US
-"""Where three messages in ten are lost for ever, a recovery that backs off comes to its end late now and then. A log with
-room for 3 messages takes one a second there."""
+"""Where three messages in ten are lost for ever, a recovery that backs off comes to its end late now and then. A log
+with room for 3 messages takes one a second there."""
 
 
 @dataclass(frozen=True)

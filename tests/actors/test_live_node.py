@@ -164,7 +164,7 @@ def test_a_queue_that_timers_fill_again_while_it_is_waited_for_is_looked_at_agai
 
 
 def test_a_link_made_while_input_is_paused_is_not_read_until_it_goes_on(tmp_path: Path) -> None:
-    """Or a client that comes back to a congested broker is never slowed down, and the broker keeps all that it sends."""
+    """Or a client that comes back to a congested broker is never slowed down, and all that it sends is kept."""
 
     async def scenario() -> None:
         net = Net(tmp_path)
