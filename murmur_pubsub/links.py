@@ -42,7 +42,8 @@ class Delay:
         if self.low_us < 0 or self.high_us < 0:
             raise InputError("link delay", f"{self.low_us} and {self.high_us}", "delays that are not negative")
         if self.kind == "uniform" and self.high_us < self.low_us:
-            raise InputError("link delay", f"uniform from {self.low_us} to {self.high_us}", "low at most high")
+            found = f"uniform from {self.low_us} us to {self.high_us} us"
+            raise InputError("link delay", found, "[low, high], low at most high")
 
     def sampler(self, rng: random.Random) -> Callable[[], int]:
         """A function that draws one delay in microseconds."""

@@ -285,6 +285,8 @@ def write_manifest(run: Path, manifest: RunManifest) -> None:
 def read_manifest(run: Path) -> RunManifest:
     """The manifest of a run folder; raises `InputError` naming file and key for anything that is none."""
     path = run / _FILE
+    if run.is_file():
+        raise InputError(str(run), "a file", "the folder of a run")
     if not run.is_dir():
         beside = [each.name for each in run.parent.iterdir()] if run.parent.is_dir() else []
         near = difflib.get_close_matches(run.name, beside, 1)

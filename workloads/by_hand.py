@@ -1,11 +1,15 @@
 """No workload at all: clients that do what they are told while the run goes on (`murmuration.harness.cluster`)."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from murmur_pubsub.errors import InputError
-from workloads.overlay import Overlay
+from workloads.overlay import Overlay, is_broker_name
 from workloads.plan import ClientPlan, Workload
+
+_NUMBERED = re.compile(r"c\d{1,59}")
+"""Clients alone may be called so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +28,10 @@ def build_by_hand(overlay: Overlay, config: ByHandOptions, seed: int) -> Workloa
             raise InputError(
                 f"workload.clients.{name}", repr(broker), f"a broker: {', '.join(overlay.client_brokers[:8])}, …"
             )
-        if name in overlay.brokers or name == "driver" or "/" in name or not name:
+        if not (is_broker_name(name) or _NUMBERED.fullmatch(name)):
+            allowed = "names of letters, digits, '_', '.' and '-', other than driver"
+            raise InputError("workload.clients", f"the client {name[:60]!r}", allowed)
+        if name in overlay.brokers:
             raise InputError(f"workload.clients.{name}", "a name in use", "a name that no broker has")
     plans = tuple(ClientPlan(name, broker, (), (), ()) for name, broker in clients.items())
     return Workload(overlay, plans, {"kind": "by_hand", "clients": len(plans)}, 0)

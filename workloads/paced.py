@@ -52,6 +52,8 @@ class PacedOptions:
             raise InputError("workload.seconds", str(self.seconds), "a time above zero")
         if not 0 < self.share <= 1:
             raise InputError("workload.share", str(self.share), "a number above 0, at most 1")
+        if self.padding < 0:
+            raise InputError("workload.padding", str(self.padding), "0 or more bytes")
         for begin, end in self.pauses:
             if not 0 <= begin < end:
                 raise InputError("workload.pauses", f"[{begin}, {end}]", "[from, to] with from before to")

@@ -76,8 +76,12 @@ class RandomFaults:
     """What each message costs a node hit by `slow`."""
 
     def __post_init__(self) -> None:
-        if self.every_us < 1 or not self.kinds or self.at_once < 1:
-            raise InputError("every_us", "no time between faults, or no kind", "a time above 0, one kind or more")
+        if self.every_us < 1:
+            raise InputError("every_us", f"{self.every_us} us", "a time above zero")
+        if not self.kinds:
+            raise InputError("kinds", "an empty list", "one kind or more")
+        if self.at_once < 1:
+            raise InputError("at_once", str(self.at_once), "1 or more")
         if not 0 <= self.from_us < self.until_us:
             raise InputError("until_us", f"{self.until_us} us", f"after {self.from_us}, where faults begin")
         if not 0 < self.outage_us[0] <= self.outage_us[1]:

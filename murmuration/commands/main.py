@@ -393,6 +393,8 @@ def hunt_command(
     from murmuration.sweeps.tasks import Cores
 
     cores = Cores(workers, address)
+    if why is not None and live is not None:
+        raise InputError("--why", "--live beside it", "one of the two")
     if why is not None:
         ask_why(why, forks, cores, out, properties or [])
         return

@@ -38,7 +38,7 @@ class HuntLimits:
     def __post_init__(self) -> None:
         if self.seconds is None and self.schedules is None:
             raise InputError("--minutes", "no limit", "--minutes or --schedules")
-        if self.seconds is not None and not self.seconds > 0:
+        if self.seconds is not None and not 0 < self.seconds < float("inf"):
             raise InputError("--minutes", f"{self.seconds / 60:g}", "a time above zero")
         if self.schedules is not None and self.schedules < 1:
             raise InputError("--schedules", str(self.schedules), "1 or more")

@@ -42,10 +42,10 @@ class Verdict:
         if not self.valid:
             if self.numbers.get("finding") == "damage":
                 raise AssertionError(f"unknown: {self.numbers['reason']}\nrun folder: {self.folder}")
-            findings = self.told or _first_findings(self.folder / "analysis" / "findings.csv")
-            raise AssertionError(
-                f"{self.numbers['verdict']}: {self.numbers['reason']}\n{findings}\nrun folder: {self.folder}"
-            )
+            table = self.folder / "analysis" / "findings.csv"
+            findings = self.told if self.judge == "plain" else _first_findings(table)
+            lines = (f"{self.numbers['verdict']}: {self.numbers['reason']}", findings, f"run folder: {self.folder}")
+            raise AssertionError("\n".join(filter(None, lines)))
 
 
 def _first_findings(table: Path) -> str:

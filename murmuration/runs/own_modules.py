@@ -1,5 +1,6 @@
 """Where protocols of a user's own are found, beside what is installed."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -13,7 +14,7 @@ def find_own_modules(*files: Path) -> None:
     The folders come last on the search path, so that a module there hides nothing that is installed. Where it hides a
     package of murmur's all the same (an editable installation comes after all folders): raises `InputError`.
     """
-    for folder in (Path.cwd(), *(file.resolve().parent for file in files)):
+    for folder in (Path.cwd(), *(Path(os.path.realpath(file)).parent for file in files)):  # resolve() trips over loops
         if str(folder) not in sys.path:
             sys.path.append(str(folder))
     hidden = hidden_package()

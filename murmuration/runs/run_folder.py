@@ -30,7 +30,9 @@ class RunFolder:
         try:
             run_folder.journal.mkdir(parents=True, exist_ok=False)
         except FileExistsError:
-            raise InputError(str(folder), "a run that is already there", "a new folder (--out)") from None
+            dangling = folder.is_symlink() and not folder.exists()
+            found = "a link to a folder that is not there" if dangling else "a run that is already there"
+            raise InputError(str(folder), found, "a new folder (--out)") from None
         except OSError as error:
             raise InputError(str(folder), str(error), "a folder that can be written") from None
         write_manifest(folder, manifest)

@@ -5,6 +5,7 @@ unit ("5 ms", "2 s", "250 us") and kept as integer microseconds.
 """
 
 import dataclasses
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -35,8 +36,6 @@ class LoadedScenario:
     def _first_error(self, error: ValidationError, prefix: tuple[str, ...]) -> InputError:
         first = error.errors()[0]
         cause = first.get("ctx", {}).get("error")
-        if isinstance(cause, InputError):
-            return cause
         path = prefix + tuple(str(step) for step in first["loc"])
         if first["type"] == "extra_forbidden":
             return self.error_at(path, "an unknown key", _allowed_keys(path))
@@ -68,7 +67,14 @@ def built_in_scenarios() -> dict[str, Path]:
 
 def scenario_path(path: Path) -> Path:
     """Where the scenario is: the file of that path, or the built-in one of that name."""
-    return path if path.is_file() else built_in_scenarios().get(str(path), path)
+    return path if os.path.isfile(path) else built_in_scenarios().get(str(path), path)
+
+
+def why_unreadable(error: OSError | UnicodeDecodeError) -> str:
+    """Why a file that was named cannot be read, in words."""
+    if isinstance(error, FileNotFoundError):
+        return "no such file"
+    return f"what cannot be read ({error.strerror if isinstance(error, OSError) else error})"
 
 
 def load_scenario(path: Path, overrides: Iterable[str] = (), changes: Iterable[KeyChange] = ()) -> LoadedScenario:
@@ -80,9 +86,8 @@ def load_scenario(path: Path, overrides: Iterable[str] = (), changes: Iterable[K
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
-        found = "no such file" if isinstance(error, FileNotFoundError) else str(error)
         allowed = f"a scenario file, or the name of a built-in one ({', '.join(built_in_scenarios())})"
-        raise InputError(str(path), found, allowed) from None
+        raise InputError(f"{path!s:.200}", why_unreadable(error), allowed) from None
     data, lines = read_mapping(path, text)
     places = {key: f"{path}, line {line}" for key, line in lines.items()}
     for change in (*map(change_of_option, overrides), *changes):

@@ -30,7 +30,9 @@ def at_key(path: KeyPath, found: str, allowed: str) -> InputError:
 
 
 _SUFFIXES = {Unit.MICROSECONDS: "_us", Unit.MILLISECONDS: "_ms"}
-_UNION_MEMBER = re.compile(r"int|float|str|bool|none|literal\[.*\]|(dict|list|tuple|function-\w+)[\[(].*[\])]")
+_UNION_MEMBER = re.compile(
+    r"int|float|str|bool|none|constrained-\w+|literal\[.*\]|(dict|list|tuple|function-\w+)[\[(].*[\])]"
+)
 _NUMBER = re.compile(r"\d+")
 _SCIENTIFIC = re.compile(r"\d+(\.\d+)?[eE][+-]?\d+")
 
@@ -107,7 +109,7 @@ def _readable(annotation: Any) -> Any:
         unit = unit_of(annotation)
         return annotation if unit is None else Annotated[int, BeforeValidator(functools.partial(parse_in, unit))]
     if annotation in (int, float, bool):
-        return Annotated[annotation, BeforeValidator(_number), Field(strict=True)]
+        return Annotated[annotation, BeforeValidator(number_of), Field(strict=True)]
     if origin in (Union, types.UnionType):
         return Union[tuple(map(_readable, arguments))]  # noqa: UP007 - the members are known at run time only
     if origin in (tuple, list, dict):
@@ -115,7 +117,7 @@ def _readable(annotation: Any) -> Any:
     return annotation
 
 
-def _number(value: Any) -> Any:
+def number_of(value: Any) -> Any:
     """YAML takes 1e9 for a text: its numbers with an exponent need a sign and a point."""
     if isinstance(value, str) and _SCIENTIFIC.fullmatch(value):
         number = float(value)
@@ -126,13 +128,13 @@ def _number(value: Any) -> Any:
 def _first_error(error: ValidationError, path: KeyPath, at: At) -> InputError:
     first = error.errors()[0]
     cause = first.get("ctx", {}).get("error")
-    place = (*path, *(str(step) for step in first["loc"] if not _is_of_union(step)))
+    place = (*path, *(str(step) for step in first["loc"] if not is_of_union(step)))
     if first["type"] == "missing":
         return at(place, "nothing", "a value: this key is required")
     allowed = str(cause) if cause is not None else first["msg"].removeprefix("Input should be ")
     return at(place, repr(first["input"])[:80], allowed)
 
 
-def _is_of_union(step: Any) -> bool:
+def is_of_union(step: Any) -> bool:
     """Is the step of a place pydantic's name for a member of a union, and no key?"""
     return isinstance(step, str) and _UNION_MEMBER.fullmatch(step) is not None

@@ -11,12 +11,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import DEFAULT_DETECTION, FailureDetection
 from murmur_pubsub.links import Delay, LinkSpec
 from murmur_pubsub.promise import DEFAULT_RECOVERY_LIMIT_US
 from murmuration.scenario.durations import DurationUs, parse_duration
+from murmuration.scenario.options import number_of
 
-Probability = Annotated[float, Field(ge=0, le=1)]
+Number = Annotated[float, BeforeValidator(number_of)]
+Probability = Annotated[Number, Field(ge=0, le=1)]
 
 
 def _parse_delay(value: Any) -> Delay:
@@ -29,12 +32,16 @@ def _parse_delay(value: Any) -> Delay:
         if kind == "exponential":
             return Delay("exponential", 0, parse_duration(amount))
         if kind in ("uniform", "normal") and isinstance(amount, list) and len(amount) == 2:
-            return Delay(kind, parse_duration(amount[0]), parse_duration(amount[1]))
+            low_us, high_us = map(parse_duration, amount)
+            try:
+                return Delay(kind, low_us, high_us)
+            except InputError as error:
+                raise ValueError(error.allowed) from None
     raise ValueError("a time ('5 ms'), {uniform: [low, high]}, {exponential: mean} or {normal: [mean, deviation]}")
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, arbitrary_types_allowed=True)
 
 
 class Links(_Section):
@@ -108,19 +115,19 @@ class ChurnSection(_Section):
 
     trace: Path | None = None
     """The file (none: sessions are generated)."""
-    days: Annotated[float, Field(gt=0)] = 25.0
+    days: Annotated[Number, Field(gt=0)] = 25.0
     """How many days are generated."""
-    window: tuple[float, float] | None = None
+    window: Annotated[tuple[Number, Number], Field(strict=False)] | None = None
     """The first and the last day that are played (none: all; of the Skype trace its 25 good days)."""
     keep_outages: bool = False
     """Outages of the trace's prober are taken for what they look like: that all nodes were away."""
-    speed: Annotated[float, Field(gt=0)] = 1.0
+    speed: Annotated[Number, Field(gt=0)] = 1.0
     """Seconds of the trace that pass in an emulated second."""
     who: Literal["clients", "brokers"] | list[str] = "clients"
     """The nodes that come and go."""
     select: Literal["random", "active", "present"] = "random"
     """Which nodes of the trace are played."""
-    scale: Annotated[float, Field(gt=0)] = 1.0
+    scale: Annotated[Number, Field(gt=0)] = 1.0
     """Stretches generated sessions and gaps."""
     shortest: DurationUs = 1_000_000
     """Shorter sessions and gaps, after scaling, are left out."""
@@ -171,7 +178,7 @@ class Scenario(_Section):
     """Between brokers; keys below."""
     client_links: Links = Links()
     """Between a client and its broker; keys below."""
-    time_dilation: Annotated[float, Field(gt=0, le=1000)] = 1.0
+    time_dilation: Annotated[Number, Field(gt=0, le=1000)] = 1.0
     """Wall-clock seconds for an emulated one (live)."""
     lasts: DurationUs = 0
     """Publishing goes on at least so long, though all is published and no fault is to come."""

@@ -9,6 +9,7 @@ import copy
 import hashlib
 import itertools
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.progress import Progress
 from murmuration.deployment.build_deployment import build
 from murmuration.scenario.changes import changes_of
-from murmuration.scenario.load import LoadedScenario, load_scenario
+from murmuration.scenario.load import LoadedScenario, load_scenario, why_unreadable
 from murmuration.scenario.yaml_mapping import KeyLines, read_mapping
 
 POINTS_MAX = 100_000
@@ -84,8 +85,7 @@ def read_sweep(path: Path, progress: Progress = lambda *_: None) -> SweepPlan:
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
-        found = "no such file" if isinstance(error, FileNotFoundError) else str(error)
-        raise InputError(str(path), found, "a sweep file (docs/reference.md)") from None
+        raise InputError(f"{path!s:.200}", why_unreadable(error), "a sweep file (docs/reference.md)") from None
     data, lines = read_mapping(path, text)
     data.setdefault("name", path.stem)
     try:
@@ -171,7 +171,7 @@ def _checked(path: Path, scenario: Path, sweep: SweepFile, parameters: Mapping[s
 def _scenario_path(name: str, path: Path) -> Path:
     """A scenario beside the sweep file, or one that `murmur run` would find."""
     beside = path.parent / name
-    return beside if beside.is_file() else Path(name)
+    return beside if os.path.isfile(beside) else Path(name)
 
 
 def _error(path: Path, lines: KeyLines, steps: tuple[str, ...], found: str, allowed: str) -> InputError:

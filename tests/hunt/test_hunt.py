@@ -170,6 +170,8 @@ def test_two_hunts_do_not_write_in_one_folder(tmp_path: Path) -> None:
     [
         ([], "--minutes: found no limit; allowed: --minutes or --schedules"),
         (["--minutes", "0"], "--minutes: found 0; allowed: a time above zero"),
+        (["--minutes", "inf"], "--minutes: found inf; allowed: a time above zero"),
+        (["--why", "a.yaml", "--live", "b.yaml"], "--why: found --live beside it; allowed: one of the two"),
         (["--schedules", "0"], "--schedules: found 0; allowed: 1 or more"),
         (["--schedules", "1", "--workers", "0"], "--workers: found 0; allowed: 1 or more"),
         (["--schedules", "1", "--routing", "forwardin"], "broker.routing: found 'forwardin'"),

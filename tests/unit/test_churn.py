@@ -1,6 +1,7 @@
 """Churn: reading traces, what is seen through a window, the generator, and plans of starts and kills."""
 
 import dataclasses
+import math
 from pathlib import Path
 
 import numpy as np
@@ -277,3 +278,16 @@ def test_nodes_that_a_run_begins_with_are_killed_as_churn_begins_though_it_begin
     begun = plan.begun_at(0, frozenset({"a", "b"}))
     assert begun.start_down == {"c"}
     assert begun.steps == (Fault(0, FaultKind.KILL, ("b",)), *plan.steps)
+
+
+@pytest.mark.parametrize("days", [math.nan, math.inf, -1.0, 1e9])
+def test_days_that_cannot_be_generated_are_refused(days: float) -> None:
+    with pytest.raises(InputError, match=r"generated churn: found 2000 nodes, \S+ days, scale 1; allowed: numbers"):
+        GeneratedChurn(days=days)
+
+
+def test_nor_can_the_tables_be_fitted_to_them() -> None:
+    trace = Availability({"n0": ((0, 86_400 * 20),)}, 0, 86_400 * 20)
+    for days in (math.nan, -math.inf):
+        with pytest.raises(InputError, match="--fit-days"):
+            held_out(trace, days, [1])

@@ -12,6 +12,8 @@ import murmuration
 from murmur_pubsub.errors import InputError
 from murmuration.commands.main import application
 from murmuration.commands.plain import check_plain, judge_in_python
+from murmuration.harness.cluster import Cluster
+from murmuration.results.verdict import verdict_of
 
 
 @pytest.fixture(scope="module")
@@ -148,3 +150,12 @@ def test_a_small_run_is_judged_in_plain_python_where_nobody_says_who_judges(
     assert verdict.judge_for(lossy.folder) == "spark"
     monkeypatch.setattr(verdict, "PLAIN_ROWS_MAX", rows)
     assert verdict.judge_for(lossy.folder) == "plain"
+
+
+def test_a_run_in_which_nothing_is_owed_fails_a_suite_with_the_judge_s_reason(tmp_path: Path) -> None:
+    with Cluster.start({"kind": "chain", "brokers": 2}, {"alice": "b0"}, folder=tmp_path / "run"):
+        pass
+    verdict = verdict_of(tmp_path / "run", "plain")
+    with pytest.raises(AssertionError) as failed:
+        verdict.assert_valid()
+    assert str(failed.value) == f"unknown: {verdict.reason}\nrun folder: {tmp_path / 'run'}"

@@ -9,8 +9,10 @@ from murmur_pubsub.errors import InputError
 from murmuration.deployment.build import build_overlay
 from murmuration.deployment.build_deployment import build
 from murmuration.deployment.protocols import choose_protocols
+from murmuration.runs.own_modules import find_own_modules
 from murmuration.scenario.durations import parse_duration
 from murmuration.scenario.load import SCENARIO_FOLDER, LoadedScenario, load_scenario
+from murmuration.sweeps.plan import read_sweep
 
 GOOD = "name: small\noverlay:\n  kind: balanced\n  brokers: 4\nworkload:\n  kind: zipf\n  clients: 4\n"
 
@@ -207,3 +209,49 @@ def test_nor_does_a_changed_value_end_in_a_traceback(tmp_path: Path, value: str)
     with pytest.raises(InputError) as caught:
         load(tmp_path, GOOD, f"seed={value}")
     assert len(str(caught.value)) < 250
+
+
+BY_HAND = "overlay: {kind: chain, brokers: 2}\nworkload:\n  kind: by_hand\n  clients:\n    "
+RANDOM = "faults:\n- random: {every: 1 s, until: 9 s, kinds: []}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            GOOD + "links:\n  delay: {uniform: [3 ms, 1 ms]}\n",
+            "line 9, key links.delay: found {'uniform': ['3 ms', '1 ms']}; allowed: [low, high], low at most high",
+        ),
+        (GOOD + RANDOM, "key faults.0.random.kinds: found an empty list; allowed: one kind or more"),
+        (GOOD + "seed: true\n", "line 8, key seed: found True; allowed: a valid integer"),
+        (GOOD + "links: {loss: '0.1'}\n", "line 8, key links.loss: found '0.1'; allowed: a valid number"),
+        (BY_HAND + "a/b: b1\n", "key workload.clients: found the client 'a/b'; allowed: names of letters, digits,"),
+        (BY_HAND + "../../evil: b1\n", "key workload.clients: found the client '../../evil'; allowed: names of"),
+        (BY_HAND + "a b: b1\n", "key workload.clients: found the client 'a b'; allowed: names of letters, digits,"),
+        (BY_HAND + "driver: b1\n", "key workload.clients: found the client 'driver'; allowed: names of"),
+        (BY_HAND + "b0: b1\n", "key workload.clients.b0: found a name in use; allowed: a name that no broker has"),
+    ],
+)
+def test_a_wrong_value_is_named_at_its_own_key(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(InputError) as caught:
+        built(tmp_path, text)
+    assert str(caught.value).startswith(f"{tmp_path / 'scenario.yaml'}, ")
+    assert told in str(caught.value)
+
+
+def test_numbers_with_an_exponent_are_numbers_and_clients_may_be_numbered(tmp_path: Path) -> None:
+    assert load(tmp_path, GOOD + "links: {loss: 1e-3}\n").scenario.links.loss == 0.001
+    built(tmp_path, BY_HAND + "c7: b1\n    alice-2.x: b0\n")
+
+
+@pytest.mark.parametrize("found", [Path("loop.yaml"), Path("a" * 5_000)], ids=["a link to itself", "a long name"])
+def test_a_file_that_cannot_be_found_ends_in_no_traceback(
+    found: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("loop.yaml").symlink_to("loop.yaml")
+    find_own_modules(found)
+    for read in (load_scenario, read_sweep):
+        with pytest.raises(InputError, match=r"found what cannot be read \((Too many levels|File name too)") as caught:
+            read(found)
+        assert len(caught.value.place) <= 200

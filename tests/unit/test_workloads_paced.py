@@ -30,3 +30,8 @@ def test_a_visit_that_ends_before_it_begins_is_refused(stay: tuple[float, float]
 def test_a_visit_to_no_broker_is_refused() -> None:
     with pytest.raises(InputError, match="visits"):
         build_paced(OVERLAY, PacedOptions({"b0": 1}, {}, visits={"b9": ((1.0, 2.0),)}), 1)
+
+
+def test_padding_is_no_negative_number() -> None:
+    with pytest.raises(InputError, match=r"workload\.padding: found -1; allowed: 0 or more bytes"):
+        PacedOptions({"b0": 1}, {"b1": 1}, padding=-1)

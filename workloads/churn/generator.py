@@ -11,6 +11,7 @@ before the window, in which nobody is born or lost, so that the window's first h
 `fit` derives the tables from a trace: `murmur churn FILE --fit` prints them as they stand in `SKYPE`.
 """
 
+import math
 import random
 from dataclasses import dataclass
 
@@ -25,6 +26,8 @@ _BEFORE_S = 7 * DAY_S
 _NODES_AT_ONCE = 1_000
 """So many nodes' draws are held in memory at once."""
 _DRAWS = 2**32
+_NODES_MAX, _DAYS_MAX = 10_000_000, 36_600
+"""A hundred years: all draws of a thousand nodes are in memory at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +42,10 @@ class GeneratedChurn:
     tables: ChurnTables = SKYPE
 
     def __post_init__(self) -> None:
-        if self.nodes < 1 or self.days <= 0 or self.scale <= 0:
-            found = f"{self.nodes} nodes, {self.days} days, scale {self.scale}"
-            raise InputError("generated churn", found, "numbers above zero")
+        if not (1 <= self.nodes <= _NODES_MAX and 0 < self.days <= _DAYS_MAX and 0 < self.scale < math.inf):
+            found = f"{self.nodes} nodes, {self.days:g} days, scale {self.scale:g}"
+            allowed = f"numbers above zero, at most {_NODES_MAX:,} nodes and {_DAYS_MAX:,} days"
+            raise InputError("generated churn", found, allowed)
 
 
 def generate(wanted: GeneratedChurn, seed: int) -> Availability:

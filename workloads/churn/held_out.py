@@ -15,7 +15,7 @@ def held_out(
     the first days, and those that follow: of the trace, then of each seed. Raises `InputError` for too few days of
     either."""
     days = (trace.end_s - trace.begin_s) / DAY_S
-    if not fit_days <= days - 1:
+    if not 0 < fit_days <= days - 1:
         raise InputError("--fit-days", f"{fit_days:g}", f"a day less than the {days:.1f} of the trace, or fewer")
     parted_s = trace.begin_s + int(fit_days * DAY_S)
     first = trace.window(trace.begin_s, parted_s)
