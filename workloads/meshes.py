@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import networkx as nx
 
 from murmur_pubsub.errors import InputError
-from workloads.overlay import Overlay, numbered
+from workloads.overlay import BROKERS_MAX, Overlay, numbered
 
 _TRIES = 200
 
@@ -97,7 +97,7 @@ def _connected(brokers: int, seed: int, draw: "Callable[[random.Random], nx.Grap
 
 
 def _require_brokers(found: int, least: int) -> None:
-    _require(found >= least, "brokers", found, f"at least {least}")
+    _require(least <= found <= BROKERS_MAX, "brokers", found, f"at least {least}, at most {BROKERS_MAX:,}")
 
 
 def _require(holds: bool, key: str, found: object, allowed: str) -> None:

@@ -16,6 +16,10 @@ from murmur_pubsub.units import Microseconds
 _NAME = re.compile(r"(?!c\d+$|driver$)[A-Za-z0-9_][A-Za-z0-9_.-]{0,59}")
 
 
+BROKERS_MAX = 1_000_000
+"""Of generated overlays: each broker takes some kilobytes before anything has happened."""
+
+
 def is_broker_name(name: str) -> bool:
     """May a broker be called that?"""
     return _NAME.fullmatch(name) is not None
@@ -79,7 +83,7 @@ class Sized:
     """How many brokers there are."""
 
     def __post_init__(self) -> None:
-        _require(self.brokers >= 1, "overlay.brokers", str(self.brokers), "at least 1")
+        _check_number(self.brokers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,7 @@ class Tree:
     """The most links that a broker has."""
 
     def __post_init__(self) -> None:
-        _require(self.brokers >= 1, "overlay.brokers", str(self.brokers), "at least 1")
+        _check_number(self.brokers)
         least = 2 if self.brokers > 2 else 1
         allowed = f"at least {least} for {self.brokers} brokers"
         _require(self.degree >= least, "overlay.degree", str(self.degree), allowed)
@@ -120,7 +124,7 @@ class Structured:
     """A probed broker that has not answered for that long has failed."""
 
     def __post_init__(self) -> None:
-        _require(self.brokers >= 1, "overlay.brokers", str(self.brokers), "at least 1")
+        _check_number(self.brokers)
         power = self.base >= 2 and not self.base & (self.base - 1)
         _require(power, "overlay.base", str(self.base), "a power of two from 2 on: 2, 4, 8, 16, …")
         _require(self.digits >= 1, "overlay.digits", str(self.digits), "at least 1")
@@ -311,6 +315,11 @@ def _unreachable(overlay: Overlay) -> str | None:
                 reached[peer] = None
                 waiting.append(peer)
     return next((broker for broker in overlay.brokers if broker not in reached), None)
+
+
+def _check_number(brokers: int) -> None:
+    allowed = f"at least 1, at most {BROKERS_MAX:,}: each takes some kilobytes before anything has happened"
+    _require(1 <= brokers <= BROKERS_MAX, "overlay.brokers", str(brokers), allowed)
 
 
 def _require(holds: bool, place: str, found: str, allowed: str) -> None:

@@ -36,6 +36,9 @@ RANDOM_FAULT_KINDS = (
 """What may be drawn beside orders; the five from `loss` on change a link."""
 
 
+_DRAWN_MAX = 1_000_000
+
+
 @dataclass(frozen=True, slots=True)
 class RandomFaults:
     """Faults drawn from the run's seed, for each of which the plan has its repair."""
@@ -78,6 +81,9 @@ class RandomFaults:
     def __post_init__(self) -> None:
         if self.every_us < 1:
             raise InputError("every_us", f"{self.every_us} us", "a time above zero")
+        if (self.until_us - self.from_us) // self.every_us > _DRAWN_MAX:
+            allowed = "a time of which at most a million are in all: the whole plan is drawn before the run"
+            raise InputError("every_us", f"{self.every_us} us", allowed)
         if not self.kinds:
             raise InputError("kinds", "an empty list", "one kind or more")
         if self.at_once < 1:

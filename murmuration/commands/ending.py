@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -57,7 +58,7 @@ def carry_out(application: typer.Typer) -> None:
     except Exception as error:
         if not hasattr(error, "format_message"):
             raise
-        _stop(f"murmur: {error.format_message()}", 2)  # a usage error of the command line itself
+        _stop(f"murmur: {_of_usage(error)}", 2)
 
 
 def _is_journaled(folder: Path) -> bool:
@@ -69,6 +70,17 @@ def _is_journaled(folder: Path) -> bool:
         return bool(store_at(read_manifest(folder).journal_at(folder)).sizes("seg"))
     except (InputError, OSError):
         return False
+
+
+def _of_usage(error: Any) -> str:
+    """An error of the command line itself, in words; that of a value says what was found."""
+    from pydantic import ValidationError
+
+    if not isinstance(error.__cause__, ValidationError):
+        return str(error.format_message())
+    from murmuration.scenario.options import in_words
+
+    return str(InputError(error.param.opts[0], *in_words(error.__cause__.errors()[0])))
 
 
 def _interrupt(*_: object) -> None:

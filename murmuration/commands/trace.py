@@ -35,7 +35,7 @@ def trace_event(run: Path, event: str, out: Path | None) -> None:
 def judged(findings: Path, event: str) -> Iterator[str]:
     """What the judge found about the event, if the run was judged."""
     if not findings.exists():
-        yield "not judged yet: murmur analyze"
+        yield "what the judge found is not kept here: murmur analyze writes it"
         return
     about = [row for row in csv.DictReader(findings.read_text().splitlines()) if row["event"] == event]
     for row in about:

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from murmur_pubsub.errors import InputError
 from murmuration.scenario.changes import KeyChange, KeyPath, apply_change, change_of_option
+from murmuration.scenario.options import in_words
 from murmuration.scenario.schema import Scenario
 from murmuration.scenario.yaml_mapping import read_mapping
 
@@ -35,14 +36,12 @@ class LoadedScenario:
 
     def _first_error(self, error: ValidationError, prefix: tuple[str, ...]) -> InputError:
         first = error.errors()[0]
-        cause = first.get("ctx", {}).get("error")
         path = prefix + tuple(str(step) for step in first["loc"])
         if first["type"] == "extra_forbidden":
             return self.error_at(path, "an unknown key", _allowed_keys(path))
         if first["type"] in ("missing", "missing_argument"):
             return self.error_at(path, "nothing", "a value: this key is required")
-        allowed = str(cause) if cause is not None else first["msg"].removeprefix("Input should be ")
-        return self.error_at(path, repr(first["input"])[:80], allowed)
+        return self.error_at(path, *in_words(first))
 
     def error_at(self, path: tuple[str, ...], found: str, allowed: str) -> InputError:
         """The error to raise for what was found under that key."""

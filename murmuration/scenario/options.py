@@ -6,6 +6,7 @@ floors, where the dataclasses live, do without it.
 """
 
 import dataclasses
+import datetime
 import functools
 import re
 import types
@@ -33,6 +34,15 @@ _SUFFIXES = {Unit.MICROSECONDS: "_us", Unit.MILLISECONDS: "_ms"}
 _UNION_MEMBER = re.compile(
     r"int|float|str|bool|none|constrained-\w+|literal\[.*\]|(dict|list|tuple|function-\w+)[\[(].*[\])]"
 )
+_WORDS = {
+    "string_pattern_mismatch": "letters, digits, '-' and '_', 60 at most",  # the one pattern is that of names
+    "string_type": "a text",
+    "model_type": "a mapping of keys",
+    "dict_type": "a mapping of keys",
+    "list_type": "a list",
+    "int_parsing": "a valid integer",
+    "float_parsing": "a valid number",
+}
 _NUMBER = re.compile(r"\d+")
 _SCIENTIFIC = re.compile(r"\d+(\.\d+)?[eE][+-]?\d+")
 
@@ -127,12 +137,18 @@ def number_of(value: Any) -> Any:
 
 def _first_error(error: ValidationError, path: KeyPath, at: At) -> InputError:
     first = error.errors()[0]
-    cause = first.get("ctx", {}).get("error")
     place = (*path, *(str(step) for step in first["loc"] if not is_of_union(step)))
     if first["type"] == "missing":
         return at(place, "nothing", "a value: this key is required")
-    allowed = str(cause) if cause is not None else first["msg"].removeprefix("Input should be ")
-    return at(place, repr(first["input"])[:80], allowed)
+    return at(place, *in_words(first))
+
+
+def in_words(error: Mapping[str, Any]) -> tuple[str, str]:
+    """What was found and what is allowed, of an error of pydantic's: some of its words are about Python."""
+    value, cause = error["input"], error.get("ctx", {}).get("error")
+    found = str(value) if isinstance(value, datetime.date) else repr(value)[:80]
+    allowed = error["msg"].removeprefix("Input should be ") if cause is None else str(cause)
+    return found, _WORDS.get(error["type"], allowed)
 
 
 def is_of_union(step: Any) -> bool:

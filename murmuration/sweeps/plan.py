@@ -22,6 +22,7 @@ from murmur_pubsub.progress import Progress
 from murmuration.deployment.build_deployment import build
 from murmuration.scenario.changes import changes_of
 from murmuration.scenario.load import LoadedScenario, load_scenario, why_unreadable
+from murmuration.scenario.options import in_words, is_of_union
 from murmuration.scenario.yaml_mapping import KeyLines, read_mapping
 
 POINTS_MAX = 100_000
@@ -96,6 +97,9 @@ def read_sweep(path: Path, progress: Progress = lambda *_: None) -> SweepPlan:
     scenario = _scenario_path(sweep.scenario, path)
     points: list[SweepPoint] = []
     total = len(settings) * (sweep.seeds if isinstance(sweep.seeds, int) else len(sweep.seeds))
+    if total > POINTS_MAX:
+        found = f"{total:,} runs of {len(settings):,} settings"
+        raise _error(path, lines, ("seeds",), found, f"at most {POINTS_MAX:,}: all are planned before the first")
     for parameters in settings:
         loaded = _checked(path, scenario, sweep, parameters)
         progress("checking points", len(points), total)
@@ -184,9 +188,9 @@ def _error(path: Path, lines: KeyLines, steps: tuple[str, ...], found: str, allo
 
 def _first_error(error: ValidationError, path: Path, lines: KeyLines) -> InputError:
     first = error.errors()[0]
-    steps = tuple(str(step) for step in first["loc"])
+    steps = tuple(str(step) for step in first["loc"] if not is_of_union(step))
     if first["type"] == "extra_forbidden":
         return _error(path, lines, steps, "an unknown key", ", ".join(SweepFile.model_fields))
     if first["type"] == "missing":
         return _error(path, lines, steps, "nothing", "a value: this key is required")
-    return _error(path, lines, steps[:2], plain(first["input"])[:80], first["msg"].removeprefix("Input should be "))
+    return _error(path, lines, steps[:2], plain(first["input"])[:80], in_words(first)[1])

@@ -28,7 +28,7 @@ def murmur(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str
         (("run", "no-such"), "no-such"),
         (("run", "parity", "--set", "overlay.brokers=0"), "overlay.brokers"),
         (("run", "parity", "--set", "broker.routing=x"), "broker.routing"),
-        (("run", "parity", "--seed", "many"), "--seed"),
+        (("run", "parity", "--seed", "many"), "--seed: found 'many'; allowed: a valid integer\n"),
         (("analyze", "/tmp"), "manifest.json"),
         (("report", "/no/such/folder"), "/no/such/folder"),
         (("frobnicate",), "frobnicate"),

@@ -225,6 +225,12 @@ RANDOM = "faults:\n- random: {every: 1 s, until: 9 s, kinds: []}\n"
         (GOOD + RANDOM, "key faults.0.random.kinds: found an empty list; allowed: one kind or more"),
         (GOOD + "seed: true\n", "line 8, key seed: found True; allowed: a valid integer"),
         (GOOD + "links: {loss: '0.1'}\n", "line 8, key links.loss: found '0.1'; allowed: a valid number"),
+        (
+            GOOD.replace("small", "a/b"),
+            "line 1, key name: found 'a/b'; allowed: letters, digits, '-' and '_', 60 at most",
+        ),
+        (GOOD + "links: 5\n", "line 8, key links: found 5; allowed: a mapping of keys"),
+        (GOOD + "seed: 2020-01-01\n", "line 8, key seed: found 2020-01-01; allowed: a valid integer"),
         (BY_HAND + "a/b: b1\n", "key workload.clients: found the client 'a/b'; allowed: names of letters, digits,"),
         (BY_HAND + "../../evil: b1\n", "key workload.clients: found the client '../../evil'; allowed: names of"),
         (BY_HAND + "a b: b1\n", "key workload.clients: found the client 'a b'; allowed: names of letters, digits,"),
@@ -255,3 +261,22 @@ def test_a_file_that_cannot_be_found_ends_in_no_traceback(
         with pytest.raises(InputError, match=r"found what cannot be read \((Too many levels|File name too)") as caught:
             read(found)
         assert len(caught.value.place) <= 200
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            GOOD.replace("brokers: 4", "brokers: 99999999999"),
+            "line 4, key overlay.brokers: found 99999999999; allowed: at least 1, at most 1,000,000: each takes",
+        ),
+        (
+            GOOD + "faults:\n- random: {every: 1 us, until: 100000 h}\n",
+            "key faults.0.random.every: found '1 us'; allowed: a time of which at most a million are in all",
+        ),
+    ],
+)
+def test_what_would_go_on_until_memory_is_full_is_refused_with_the_reason(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(InputError) as caught:
+        built(tmp_path, text)
+    assert told in str(caught.value)

@@ -124,7 +124,7 @@ def test_the_command_prints_the_way_and_what_the_judge_found(tmp_path: Path) -> 
     run = played(tmp_path)
     done = CliRunner().invoke(application, ["trace", str(run), "0:5"])
     assert done.exit_code == 0, done.output
-    assert "not judged yet" in done.output
+    assert "what the judge found is not kept here: murmur analyze writes it" in done.output
     assert (run / "trace-0-5.svg").exists()
     findings = run / "analysis" / "findings.csv"
     findings.parent.mkdir()
