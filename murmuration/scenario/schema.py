@@ -117,7 +117,7 @@ class ChurnSection(_Section):
     """The file (none: sessions are generated)."""
     days: Annotated[Number, Field(gt=0)] = 25.0
     """How many days are generated."""
-    window: Annotated[tuple[Number, Number], Field(strict=False)] | None = None
+    window: Annotated[tuple[float, float] | None, Field(strict=False)] = None
     """The first and the last day that are played (none: all; of the Skype trace its 25 good days)."""
     keep_outages: bool = False
     """Outages of the trace's prober are taken for what they look like: that all nodes were away."""
