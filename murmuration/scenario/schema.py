@@ -113,7 +113,7 @@ class Detection(_Section):
 class ChurnSection(_Section):
     """Nodes that come and go as those of a trace (an .avt file), or without one of a generator fitted to a real one."""
 
-    trace: Path | None = None
+    trace: Annotated[Path | None, Field(strict=False)] = None
     """The file (none: sessions are generated)."""
     days: Annotated[Number, Field(gt=0)] = 25.0
     """How many days are generated."""
@@ -196,9 +196,9 @@ class Scenario(_Section):
     """How long after a fault or its repair tables may be disturbed at most; later losses are not excused, and later
     deliveries are late."""
     expect: Expect = Expect()
-    newcomers: list[str] = []
+    newcomers: Annotated[list[str], Field(strict=False)] = []
     """Names of brokers beside the overlay's, which are not there until they `join`."""
-    faults: list[dict[str, Any]] = []
+    faults: Annotated[list[dict[str, Any]], Field(strict=False)] = []
     """What is broken when, in order of time; [faults.md](faults.md)."""
     churn: ChurnSection | None = None
     """Nodes that come and go; keys below, and [churn.md](churn.md)."""

@@ -11,7 +11,7 @@ from murmuration.deployment.build_deployment import build
 from murmuration.deployment.protocols import choose_protocols
 from murmuration.runs.own_modules import find_own_modules
 from murmuration.scenario.durations import parse_duration
-from murmuration.scenario.load import SCENARIO_FOLDER, LoadedScenario, load_scenario
+from murmuration.scenario.load import SCENARIO_FOLDER, LoadedScenario, check_scenario, load_scenario
 from murmuration.sweeps.plan import read_sweep
 
 GOOD = "name: small\noverlay:\n  kind: balanced\n  brokers: 4\nworkload:\n  kind: zipf\n  clients: 4\n"
@@ -243,6 +243,17 @@ def test_a_wrong_value_is_named_at_its_own_key(tmp_path: Path, text: str, told: 
         built(tmp_path, text)
     assert str(caught.value).startswith(f"{tmp_path / 'scenario.yaml'}, ")
     assert told in str(caught.value)
+
+
+def test_paths_and_pairs_are_written_as_texts_and_lists(tmp_path: Path) -> None:
+    churn = load(tmp_path, GOOD + "churn: {trace: some.avt, window: [0, 2.5], who: [b0]}\n").scenario.churn
+    assert churn is not None
+    assert (churn.trace, churn.window, churn.who) == (Path("some.avt"), (0, 2.5), ["b0"])
+
+
+def test_a_program_may_give_a_tuple_for_a_list() -> None:
+    data = {"overlay": {"kind": "chain"}, "workload": {"kind": "by_hand"}, "newcomers": ("b7",), "faults": ()}
+    assert check_scenario(data, "test").scenario.newcomers == ["b7"]
 
 
 def test_numbers_with_an_exponent_are_numbers_and_clients_may_be_numbered(tmp_path: Path) -> None:
