@@ -48,6 +48,7 @@ class LiveLinks:
     def end(self) -> None:
         """Dial no more, let no peer in any more, close what carried datagrams."""
         self._owner.entrance.end()
+        self._dialled_always.clear()
         tasks = [*self._dialling.values(), *self._carrying]
         for task in (*tasks, *([self._beating] if self._beating else ())):
             task.cancel()
@@ -57,6 +58,7 @@ class LiveLinks:
     def abandon(self) -> None:
         """Break everything off, as if the process were gone: what is buffered is lost, and nothing is dialled again."""
         self._owner.entrance.abandon()
+        self._dialled_always.clear()
         for task in (*self._dialling.values(), *self._carrying, *([self._beating] if self._beating else ())):
             task.cancel()
         for connection in (*self._connections.values(), *self._datagrams.values(), *self._incoming):

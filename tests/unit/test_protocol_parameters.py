@@ -69,7 +69,7 @@ MISTAKES: dict[str, tuple[str, int, str, str, str]] = {
         "does not take part",
         "best_effort",
     ),
-    "no mapping": (TREE + EPIDEMIC.rstrip("\n") + " fast\n", 9, "epidemic", "'fast'", "dictionary"),
+    "no mapping": (TREE + EPIDEMIC.rstrip("\n") + " fast\n", 9, "epidemic", "'fast'", "a mapping of keys"),
     "no number": (TREE + MULTIPATH + "      fanout: many\n", 10, "multipath.fanout", "'many'", "integer"),
     "a truth value for a number": (TREE + MULTIPATH + "      delta: yes\n", 10, "multipath.delta", "True", "integer"),
     "a number for a truth value": (TREE + MULTIPATH + "      covering: 1\n", 10, "multipath.covering", "1", "boolean"),

@@ -47,9 +47,15 @@ def test_a_command_that_is_interrupted_says_so(
     points = ", ".join(str(number / 10_000) for number in range(1_000))
     (tmp_path / "many.yaml").write_text(f"scenario: parity\ngrid: {{links.loss: [{points}]}}\n")
     command = [sys.executable, "-m", "murmuration.commands.main", *arguments]
-    begun = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    assert begun.stderr is not None
-    assert begun.stderr.readline().startswith(step)
-    begun.send_signal(signal.SIGINT)
-    said = begun.communicate(timeout=120)[1].splitlines()
+    begun = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background shell has it ignored
+    )  # fmt: skip
+    try:
+        assert begun.stderr is not None
+        assert begun.stderr.readline().startswith(step)
+        begun.send_signal(signal.SIGINT)
+        said = begun.communicate(timeout=120)[1].splitlines()
+    finally:
+        begun.kill()
     assert (begun.returncode, said[-len(kept) :]) == (130, kept)
