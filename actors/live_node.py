@@ -169,6 +169,8 @@ class LiveNode:
         """The same, whatever it costs."""
         source = connection.peer
         assert source is not None
+        if connection.purpose is Purpose.LINK and self.connections.get(source) is not connection:
+            return  # they waited here while it broke
         handle, control = self.machine.handle, self._control
         read = self._read if source in self.brokers else self._read_client
         recorder, counters = self._recorder, self.counters

@@ -10,13 +10,16 @@ import pytest
 from actors.clock import Clock, Origin
 from actors.connection import Connection
 from actors.gate import Gate
+from actors.live_node import LiveNode
 from actors.log_keeper import LogKeeper
 from actors.workbench import Workbench
 from murmur_pubsub.client import ClientMachine
+from murmur_pubsub.event import Event
 from murmur_pubsub.faults import FailureDetection, FaultKind
 from murmur_pubsub.journal import RowKind
 from murmur_pubsub.links import LinkSpec
-from murmur_pubsub.machine import Effect, Input, Order, Persist, Stored, TimerFired
+from murmur_pubsub.machine import Effect, Input, Order, Persist, Send, Stored, TimerFired
+from reliability.best_effort import Forwarded
 from spark_analysis.checked_rows import CheckedRow, CheckedRows
 from spark_analysis.fault_checks import FaultCheck, check_faults
 from spark_analysis.fault_windows import FaultStep, Window
@@ -96,7 +99,8 @@ def test_what_waits_for_a_stalled_node_comes_in_its_order_and_once(tmp_path: Pat
 
 
 def test_peers_take_a_stalled_node_for_dead_and_it_comes_back(tmp_path: Path) -> None:
-    """It answers no heartbeat; and it does not take its own absence for theirs."""
+    """It answers no heartbeat; and it does not take its own absence for theirs. What it writes before it finds out goes
+    nowhere."""
 
     async def scenario() -> None:
         detection = FailureDetection(heartbeat_us=20_000, timeout_us=60_000, reconnect_us=10_000)
@@ -110,6 +114,7 @@ def test_peers_take_a_stalled_node_for_dead_and_it_comes_back(tmp_path: Path) ->
         b1.links.dial_always(["b0"])
         await until(lambda: "b1" in b0.connections and "b0" in b1.connections)
         b1.gate.stall()
+        b1.gate.enter(lambda: written(b1, Send("b0", Forwarded(Event(0, 0, 0, {"x": 1}), 1, []))))
         before = len(net.rows("b1"))
         await until(lambda: "b1" not in b0.connections)
         assert len(net.rows("b1")) == before
@@ -118,6 +123,10 @@ def test_peers_take_a_stalled_node_for_dead_and_it_comes_back(tmp_path: Path) ->
         await until(lambda: net.count("b1", RowKind.LINK_DOWN) == 1 and net.count("b1", RowKind.LINK_UP) == 2)
         await until(lambda: "b1" in b0.connections)
         assert net.count("b0", RowKind.LINK_DOWN) == 1
+        written(b1, Send("b0", Forwarded(Event(0, 1, 0, {"x": 1}), 1, [])))
+        await until(lambda: b0.counters.received > 0)
+        rows = net.rows("b0")
+        assert rows[rows["kind"] == RowKind.RECEIVE]["sequence"].tolist() == [1]
         for node in net.nodes.values():
             node.links.end()
 
@@ -139,6 +148,12 @@ def test_a_node_that_is_killed_while_it_is_stalled_hears_of_nothing_more(tmp_pat
         assert len(net.rows("b1")) == before
 
     run(scenario())
+
+
+def written(node: LiveNode, effect: Effect) -> None:
+    """Have the node carry it out, as if its machine had returned it."""
+    node.perform([effect], node.clock.now_us())
+    node.flush()
 
 
 # ------------------------------------------------------------------------------------------------- slow
@@ -201,6 +216,27 @@ def test_a_stall_of_a_slow_node_lasts_until_it_is_over_and_the_work_goes_on_then
         assert b1.counters.received == held
         b1.gate.resume()
         await until(lambda: c1.counters.delivered == 20)
+
+    run(scenario())
+
+
+def test_what_waits_at_a_slow_node_is_lost_with_its_link(tmp_path: Path) -> None:
+    """It was handed messages of a neighbour that it had been told is none any more."""
+
+    async def scenario() -> None:
+        net = await chain(tmp_path)
+        await subscribed(net)
+        b1 = net.nodes["b1"]
+        before = b1.counters.received
+        b1.slow_down(WORK_US, alone=False)
+        publish(net, 20)
+        await until(lambda: b1.counters.received > before)
+        b1.links.leave("b0")
+        taken = b1.counters.received
+        assert taken < before + 20
+        b1.slow_down(0, alone=False)
+        await until(lambda: not b1._workbench.occupied)
+        assert b1.counters.received == taken
 
     run(scenario())
 
