@@ -78,10 +78,6 @@ class Codec:
         """The message in `data`; raises `WireError` if there is none."""
         return self.from_body(unpack(data))
 
-    def is_datagram(self, data: bytes) -> bool:
-        """Is the message in `data` one that travels as a datagram, if there are any?"""
-        return type(self.decode(data)) in self.datagrams
-
     def heard_by(self, role: Role) -> tuple[MessageReader, MessageReader]:
         """As `from_body`, at a node of that role: for what a broker sends it, and for what a client sends it. A message
         that such a peer has no business to send is a `WireError`."""

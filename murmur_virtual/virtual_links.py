@@ -109,7 +109,7 @@ class VirtualLinks:
         wire = self._wires[link_key(first, second)]
         wire.cut = True
         for name in wire.ends:
-            if self._holds(wire, name):  # else they talk by datagrams, if at all
+            if self._holds(wire, name):
                 self._network.nodes[name].sever(wire.other(name))
         connection = wire.connection
         self._network.call_at(
@@ -146,7 +146,7 @@ class VirtualLinks:
             landed_us = self._network.now_us + _ON_THE_WAY_US
             for name, other in itertools.permutations(self.groups, 2):
                 if self.groups[name] != self.groups[other] and self._is_up(name):
-                    self._network.nodes[name].disregard(other, landed_us)
+                    self._network.nodes[name].disregard(other, landed_us, datagrams=True)
 
     def unite(self) -> None:
         """End the partition."""
@@ -255,9 +255,9 @@ class VirtualLinks:
                 lambda now_us: self._lose(name, peer, wire, reason) if wire.connection == connection else None
             )
             return
-        link = node.links[peer][0]
+        link = node.links.pop(peer)[0]
         wire.clear_us = max(wire.clear_us, link.clear_us(self._network.now_us))
-        node.drop_link(peer)
+        node.sever(peer)  # the peer may hold its end for long, and write into it
         node.note(RowKind.LINK_DOWN, peer)
         node.take_input(LinkDown(peer, reason), self._network.now_us)
         self._retry(wire)

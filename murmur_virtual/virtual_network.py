@@ -29,7 +29,7 @@ class VirtualNetwork(Protocol[Node]):
     addressed_by: defaultdict[NodeName, dict[NodeName, None]]
     """`VirtualNode.addressed` the other way round: the nodes that hear when that node is gone."""
     in_flight: list[int]
-    """Messages on their way, by kind: EVENT_MESSAGE and CONTROL_MESSAGE. Nodes count them up and down."""
+    """Messages on their way, by kind: EVENT_MESSAGE and CONTROL_MESSAGE, each with its datagrams. Nodes count them."""
     busy: dict[NodeName, None]
     """Nodes that run, but are too slow for what waits for them. Each node enters and removes itself."""
     deliveries: int

@@ -40,8 +40,9 @@ from murmur_pubsub.unpacking import unpack
 from murmur_virtual.storage import VirtualStorage
 from murmur_virtual.virtual_network import VirtualNetwork
 
-EVENT_MESSAGE, CONTROL_MESSAGE, TIMER, STORED, RESUME, CALL = range(6)
-"""Kinds of queue entries; the first two are messages on their way."""
+EVENT_DATAGRAM, CONTROL_DATAGRAM, EVENT_MESSAGE, CONTROL_MESSAGE, TIMER, STORED, RESUME, CALL = range(-2, 6)
+"""Kinds of queue entries; the first four are messages on their way. Modulo 2, and as an index of the two numbers
+`in_flight`, a datagram is the same as what goes over a link."""
 
 _new = tuple.__new__
 """Makes a NamedTuple without the Python call in its constructor: these two are made for every entry."""
@@ -81,7 +82,8 @@ class VirtualNode:
         """Does any of these, or a severed link, matter? An undisturbed node pays for this one test."""
         self._waiting: deque[tuple[Callable[..., None], tuple[Any, ...]]] | None = None
         self._severed: dict[NodeName, None] = {}
-        self._stale: dict[NodeName, tuple[int, int]] = {}
+        self._stale: dict[tuple[NodeName, bool], tuple[int, int]] = {}
+        """Of a peer's datagrams, or of what comes over its link: the newest that is to be lost, and until when."""
         self._network = network
         self._push = network.queue.push
         self._recorder = recorder
@@ -111,7 +113,7 @@ class VirtualNode:
         """A message has arrived, or had before (`again`); it waits while a full link keeps this node from taking it."""
         if self.disturbed and self._intercept(source, kind, data, now_us, again):
             return
-        if self._held or (now_us < self.paused_until_us and source != self._exempt and kind != CONTROL_MESSAGE):
+        if self._held or (now_us < self.paused_until_us and source != self._exempt and kind % 2 == EVENT_MESSAGE):
             if self._held is None:
                 self._held = deque()
             self._held.append((source, kind, data))
@@ -235,29 +237,26 @@ class VirtualNode:
         self._severed.pop(name, None)
         self.disregard(name, clear_us)
 
-    def disregard(self, peer: NodeName, clear_us: int) -> None:
-        """Take nothing from the peer of what is on its way now, to arrive by that time, or waits here."""
+    def disregard(self, peer: NodeName, clear_us: int, datagrams: bool = False) -> None:
+        """Take nothing of what is on its way from the peer over the link (or as `datagrams`) now, to arrive by that
+        time, or waits here."""
         if clear_us > self._network.now_us:
-            self._stale[peer] = (self._network.queue.pushed, clear_us)
-        for source, kind, data in (each for each in self._messages_here() if each[0] == peer):
+            self._stale[peer, datagrams] = (self._network.queue.pushed, clear_us)
+
+        def of_these(message: tuple[NodeName, int, bytes]) -> bool:
+            return message[0] == peer and (message[1] < EVENT_MESSAGE) == datagrams
+
+        for source, kind, data in filter(of_these, self._messages_here()):
             self._network.in_flight[kind] += self.stalled
             self._lost(source, kind, data, self._network.now_us, DropReason.LINK_BROKEN)
-        self._held = self._held and deque(each for each in self._held if each[0] != peer)
-        of_peer = (self._receive_again, peer)
-        self._waiting = self._waiting and deque(each for each in self._waiting if (each[0], *each[1][:1]) != of_peer)
+        self._held = self._held and deque(each for each in self._held if not of_these(each))
+        self._waiting = self._waiting and deque(
+            (action, what) for action, what in self._waiting if action != self._receive_again or not of_these(what)
+        )
         self._refresh()
 
-    def drop_link(self, peer: NodeName) -> None:
-        """The link to the peer is gone, and what still comes from it belongs to the past."""
-        del self.links[peer]
-        if self._datagrams is None:
-            self.sever(peer)
-        else:  # it may go on talking without a link
-            self._severed.pop(peer, None)
-            self._refresh()
-
     def sever(self, peer: NodeName) -> None:
-        """Take nothing more from the peer until there is a new link to it."""
+        """Take nothing more that comes over the link to the peer until there is a new one; datagrams are beside it."""
         self._severed[peer] = None
         self._refresh()
 
@@ -373,14 +372,14 @@ class VirtualNode:
 
     def _intercept(self, source: NodeName, kind: int, data: bytes, now_us: int, again: bool) -> bool:
         """Does a fault keep the message from being taken now?"""
-        severed = source in self._severed and not (self._datagrams is not None and self._codec.is_datagram(data))
-        if self.down or severed:
+        datagram = kind < EVENT_MESSAGE
+        if self.down or (source in self._severed and not datagram):
             self._lost(source, kind, data, now_us, DropReason.NODE_DOWN if self.down else DropReason.LINK_BROKEN)
             return True
-        if source in self._stale and not again:  # what had arrived by then and is stale waits here no more
-            newest, clear_us = self._stale[source]
+        if (source, datagram) in self._stale and not again:  # what had arrived and is stale waits here no more
+            newest, clear_us = self._stale[source, datagram]
             if now_us > clear_us:
-                del self._stale[source]
+                del self._stale[source, datagram]
                 self._refresh()
             elif self._network.queue.number <= newest:
                 self._lost(source, kind, data, now_us, DropReason.LINK_BROKEN)
@@ -438,11 +437,13 @@ class VirtualNode:
             data = self._encoded = self._encoders[message_type](message)
             self._encoded_message = message
         network = self._network
-        beside = self._datagrams is not None and message_type in self._codec.datagrams
-        if to in self.links and not beside:
+        control = message_type in self._codec.control
+        if to in self.links and (self._datagrams is None or message_type not in self._codec.datagrams):
             link, target = self.links[to]
+            kind = CONTROL_MESSAGE if control else EVENT_MESSAGE
         elif self._datagrams is not None and to in network.nodes:
             link, target = self._datagrams, network.nodes[to]
+            kind = CONTROL_DATAGRAM if control else EVENT_DATAGRAM
             if self.addressed is not None:
                 if to not in self.addressed:
                     self.addressed[to] = None
@@ -461,9 +462,8 @@ class VirtualNode:
             return
         if self._hops:
             self._recorder.sent(now_us, message, to, len(data))
-        kind = CONTROL_MESSAGE if message_type in self._codec.control else EVENT_MESSAGE
         if self._uplink is not None:
-            departures_us, drop = self._uplink.transmit(len(data), now_us, kind == CONTROL_MESSAGE)
+            departures_us, drop = self._uplink.transmit(len(data), now_us, control)
             if drop is not None:
                 self._recorder.dropped(now_us, message, to, drop)
                 return
@@ -472,7 +472,7 @@ class VirtualNode:
             network.in_flight[kind] += 1
             self._push(now_us + link.draw_us(), target, kind, data, self._name)
             return
-        arrivals_us, drop = link.transmit(len(data), now_us, kind == CONTROL_MESSAGE)
+        arrivals_us, drop = link.transmit(len(data), now_us, control)
         for arrival_us in arrivals_us:
             network.in_flight[kind] += 1
             self._push(arrival_us, target, kind, data, self._name)
@@ -480,7 +480,7 @@ class VirtualNode:
             self._recorder.dropped(now_us, message, to, drop)
         elif len(arrivals_us) > 1:
             self._recorder.duplicated(now_us, message, to)
-        if (link.departures_us or target._held) and to in self.links and self.spec.role == "broker" and not beside:
+        if (link.departures_us or target._held) and kind >= EVENT_MESSAGE and self.spec.role == "broker":
             self._pause_if_full(to, now_us)
 
     def _pause_if_full(self, peer: NodeName, now_us: int) -> None:
