@@ -147,7 +147,8 @@ def _rows_of(
     if pair["stray"]:
         finding, detail = "spurious", "never published"
         foretold = published and wanted is not None and pair["delivered_us"] < pair["event_us"] - readers.clocks_us
-        early = wanted is not None and not foretold and not pd.isna(pair["allowed_from_us"])
+        alive = bool(pair["alive_from_us"] <= pair["delivered_us"])  # NaN, where none was, is not
+        early = wanted is not None and not foretold and alive
         if published and fingerprint_of(int(pair["event_us"]), blob) != pair["fingerprint"]:
             finding, detail = "altered", "its contents or its publication time are not those of the event"
         elif published and not pd.isna(pair["home"]) and pair["home"] != pair["node"]:
@@ -211,7 +212,7 @@ def _why_spurious(wanted: str | None, early: bool, foretold: bool) -> str:
         return "no subscription of this subscriber matches"
     if foretold:
         return f"delivered before it was published: {wanted}"
-    return f"published before the subscription: {wanted}" if early else f"withdrawn before: {wanted}"
+    return f"published before the subscription: {wanted}" if early else f"not subscribed to by then: {wanted}"
 
 
 def conjured(journal: Journal, names: Sequence[str]) -> str | None:

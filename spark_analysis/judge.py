@@ -76,6 +76,7 @@ OUTCOMES_SCHEMA = StructType(
         StructField("fingerprint", IntegerType(), False),
         StructField("required_until_us", LongType(), True),
         StructField("allowed_from_us", LongType(), True),
+        StructField("alive_from_us", LongType(), True),
         StructField("issued_us", LongType(), True),
         StructField("published_us", LongType(), True),
         StructField("filter_number", IntegerType(), True),
@@ -92,9 +93,10 @@ OUTCOMES_SCHEMA = StructType(
 )
 """`required_until_us`: when the subscription that requires the pair was withdrawn (`NEVER_US`: it was not; null: the
 pair is not required). `allowed_from_us`: from when on it may be delivered (null: matching subscriptions had been
-withdrawn, or the event was refused; `NEVER_US`: they came too late). `issued_us`: when the first subscription that
-requires the pair was issued (null: none does). `stray`: deliveries that are of no pair. `after`: the highest sequence
-of the publisher that the subscriber was delivered before this one (null: none). `against`: where a total order is
+withdrawn, or the event was refused; `NEVER_US`: they came too late). `alive_from_us`: when the first of those was
+issued that had not been withdrawn. `issued_us`: when the first subscription that requires the pair was issued (null:
+none does). `stray`: deliveries that are of no pair. `after`: the highest sequence of the publisher that the subscriber
+was delivered before this one (null: none). `against`: where a total order is
 promised, another subscriber that got the event before one which this subscriber had got by then (null: none)."""
 COUNTED = ("missing", "duplicate", "stray", "out_of_order")
 
@@ -272,6 +274,7 @@ def outcomes(
         F.when(alive, F.when(in_time, F.greatest("issued_us", published - rules.clocks_us)).otherwise(never)).alias(
             "allowed_from_us"
         ),
+        F.when(alive, F.col("issued_us")).alias("alive_from_us"),
         F.when(required, F.col("issued_us")).alias("issued_us"),
         F.lit(0).cast("long").alias("copies"),
         F.lit(None).cast("long").alias("delivered_us"),
@@ -283,6 +286,7 @@ def outcomes(
         F.lit(None).cast("int").alias("filter_number"),
         F.lit(None).cast("long").alias("required_until_us"),
         F.lit(None).cast("long").alias("allowed_from_us"),
+        F.lit(None).cast("long").alias("alive_from_us"),
         F.lit(None).cast("long").alias("issued_us"),
         F.lit(1).cast("long").alias("copies"),
         F.col("time_us").alias("delivered_us"),
@@ -292,6 +296,7 @@ def outcomes(
     together = by_stream.groupBy("source", "sequence", "subscriber", "node", "fingerprint").agg(
         F.max("required_until_us").alias("required_until_us"),
         F.min("allowed_from_us").alias("allowed_from_us"),
+        F.min("alive_from_us").alias("alive_from_us"),
         F.min("issued_us").alias("issued_us"),
         F.max("published_us").alias("published_us"),
         F.min("filter_number").alias("filter_number"),

@@ -145,7 +145,8 @@ def judge_history(history: History, rules: Rules) -> PlainVerdict:
             elif not known or not _may_get(held, known[0], row.time_us, rules):
                 verdict.spurious.append(pair)
                 foretold = known is not None and row.time_us < known[0] - rules.clocks_us
-                if known and not foretold and any(_is_alive(life, known[0], rules) for life in held):
+                issued = [life for life in held if life.issued_us <= row.time_us]
+                if known and not foretold and any(_is_alive(life, known[0], rules) for life in issued):
                     verdict.early.add(pair)
         if held and counted[pair] == 1:
             verdict.first_us[pair] = row.time_us

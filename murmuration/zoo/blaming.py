@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 
 from murmur_pubsub.event import Event
-from murmur_pubsub.machine import Effect, Send
+from murmur_pubsub.machine import Effect, Input, Send, Subscribe, Unsubscribe
 from murmur_pubsub.promise import Promise
 from murmuration.zoo.entry import VISITED, Keys, Saboteur, dotted
 from murmuration.zoo.promises import ExactlyOnce
-from murmuration.zoo.tampering import Tampering, declared, without
+from murmuration.zoo.tampering import Tampering, TamperingClient, declared, without
 from murmuration.zoo.when import Keeping
+from reliability.best_effort import BestEffort
 
 _MEANWHILE = range(42, 52)
 """The numbers of the events that a fault at second 5 may have held up, at ten in a second."""
@@ -40,9 +41,40 @@ class KeepingOnce(Keeping):
         return super().tamper(effects, event, now_us) if event.sequence in _MEANWHILE else effects
 
 
+class _Clinging(TamperingClient):
+    """A client that tells its broker of the first of equal subscriptions, and of no withdrawal."""
+
+    def __init__(self, broker: str) -> None:
+        super().__init__(broker)
+        self._told: set[tuple[int, str]] = set()
+
+    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
+        if type(input) is Unsubscribe:
+            return ()
+        if type(input) is Subscribe:
+            key = (input.subscriber, str(input.filter))
+            if key in self._told:
+                return ()
+            self._told.add(key)
+        return super().handle(input, now_us)
+
+
+@declared(client=_Clinging)
+class NeverAway(BestEffort):
+    """Clients keep withdrawals to themselves, and so get what they have not asked for until they ask for it again."""
+
+
 _ONCE = ("forwarding", dotted(ExactlyOnce))
 _LONG = {**VISITED, "rate_per_s": 10, "seconds": 20}
 _SLOW = {"faults": [{"at": "5 s", "slow": "b3", "work": "10 us", "for": "200 ms"}]}
+_AGAIN = {
+    "kind": "zipf",
+    "clients": 8,
+    "publications": 400,
+    "rate_per_s": 100,
+    "matching_rate": 0.5,
+    "resubscriptions": 1,
+}
 
 
 def _visited(broker: str, from_s: float) -> Keys:
@@ -76,5 +108,18 @@ BLAMING_SABOTEURS = (
         KeepingOnce,
         keys=_visited("b2", 18.0),
         instead=_ONCE,
+    ),
+    Saboteur(
+        "asks again",
+        "delivers what was withdrawn and is asked for again, beside a slow broker",
+        "spurious",
+        "c7",
+        NeverAway,
+        keys={
+            "workload": _AGAIN,
+            "withdrawal_grace": "50 ms",
+            "subscription_grace": "50 ms",
+            "faults": [{"at": "0 ms", "slow": "b3", "work": "10 us", "for": "5 s"}],
+        },
     ),
 )

@@ -74,6 +74,8 @@ def test_spark_and_plain_judge_agree_on_random_histories(spark: SparkSession, tm
         assert verdict[finding] == plain.numbers[finding]
     assert verdict["required"] == plain.numbers["required"] > 100
     assert {key: verdict[key] for key in plain.numbers} == dict(plain.numbers)
+    rows = table[table["detail"].str.startswith("published before the subscription")]
+    assert {((row.source, row.sequence), row.subscriber) for row in rows.itertuples()} == plain.pairs.early
     rows = table[table["detail"] == REFUSED_AND_DELIVERED]
     assert {((row.source, row.sequence), row.subscriber) for row in rows.itertuples()} == plain.pairs.refused
     assert bool(plain.pairs.refused) == promise.durable
