@@ -352,7 +352,7 @@ class Excuses:
         return next(filter(None, (self._no_path_at(case, time_us) for time_us in sorted(times_us))), None)
 
     def _no_path_at(self, case: Case, time_us: int) -> Excuse | None:
-        broken = [window for window in self.windows if window.destroys and window.in_force(time_us, time_us)]
+        broken = [window for window in self.windows if window.severs and window.in_force(time_us, time_us)]
         reached = search_tree(case.publisher, self._neighbours, broken)
         to_itself = case.client == case.publisher  # by way of its broker
         if not broken or (self.homes.get(case.client, case.client) if to_itself else case.client) in reached:

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from murmur_pubsub.event import Event
 from murmur_pubsub.machine import Effect, Input, Send, Subscribe, Unsubscribe
 from murmur_pubsub.promise import Promise
-from murmuration.zoo.entry import VISITED, Keys, Saboteur, dotted
+from murmuration.zoo.entry import RING, VISITED, Keys, Saboteur, dotted
 from murmuration.zoo.promises import ExactlyOnce
 from murmuration.zoo.tampering import Tampering, TamperingClient, declared, without
+from murmuration.zoo.templates import EveryLink, FirstTimeOnly
 from murmuration.zoo.when import Keeping
 from reliability.best_effort import BestEffort
 
@@ -41,6 +42,13 @@ class KeepingOnce(Keeping):
         return super().tamper(effects, event, now_us) if event.sequence in _MEANWHILE else effects
 
 
+class OnARing(FirstTimeOnly):
+    """Tells one client of a ring nothing for a while, in which a fault elsewhere costs nothing."""
+
+    def tamper(self, effects: list[Effect], event: Event) -> Sequence[Effect]:
+        return without(effects, lambda each: _is_for(each, "c4") and 50 <= event.sequence < 60)
+
+
 class _Clinging(TamperingClient):
     """A client that tells its broker of the first of equal subscriptions, and of no withdrawal."""
 
@@ -64,6 +72,7 @@ class NeverAway(BestEffort):
     """Clients keep withdrawals to themselves, and so get what they have not asked for until they ask for it again."""
 
 
+_ON_RING = (dotted(EveryLink), dotted(FirstTimeOnly))
 _ONCE = ("forwarding", dotted(ExactlyOnce))
 _LONG = {**VISITED, "rate_per_s": 10, "seconds": 20}
 _SLOW = {"faults": [{"at": "5 s", "slow": "b3", "work": "10 us", "for": "200 ms"}]}
@@ -121,5 +130,25 @@ BLAMING_SABOTEURS = (
             "subscription_grace": "50 ms",
             "faults": [{"at": "0 ms", "slow": "b3", "work": "10 us", "for": "5 s"}],
         },
+    ),
+    Saboteur(
+        "slow on a ring",
+        "loses events of a ring where a broker is slow, and no way is gone",
+        "missing",
+        "c4",
+        OnARing,
+        EveryLink,
+        keys={**RING, "faults": [{"at": "900 ms", "slow": "b3", "work": "100 us", "for": "400 ms"}]},
+        instead=_ON_RING,
+    ),
+    Saboteur(
+        "lossy on a ring",
+        "loses events of a ring where a link may lose one in ten thousand",
+        "missing",
+        "c4",
+        OnARing,
+        EveryLink,
+        keys={**RING, "faults": [{"at": "900 ms", "link": ["c4", "b3"], "loss": 0.0001, "for": "400 ms"}]},
+        instead=_ON_RING,
     ),
 )
