@@ -160,10 +160,11 @@ class Connections:
         return self.homes.get(name, name)
 
     def _disk_lost(self, case: Case) -> Excuse | None:
-        """Was the log of the publishers' broker lost? What it had accepted may be missing, or be accepted twice."""
+        """Was the log of the publishers' broker lost, with the event? What it had accepted may be missing, or be
+        accepted twice."""
         for window in self.windows:
             if window.step.disk_lost and self._home(case.publisher) in window.nodes:
-                if case.finding != "spurious":
+                if case.finding != "spurious" and case.may_end_in(window.from_us, window.until_us):
                     return Excuse(f"{window.step.text}: with what it had accepted")
         return None
 

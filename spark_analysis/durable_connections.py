@@ -97,7 +97,7 @@ class DurableConnections(Connections):
         end = self._end_of(case)
         if end is None:
             return Connections._disk_lost(self, case)
-        lost = not_covered(end, self.windows, self.last_us)
+        lost = not_covered(case, end, self.windows, self.last_us)
         if lost is None or case.finding == "spurious":
             return None
         return Excuse(f"{lost.step.text}: before the others of {', '.join(end.names)} were whole, or could stand in")

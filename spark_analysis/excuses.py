@@ -66,6 +66,11 @@ class Case(NamedTuple):
         """Until when it might have come in order: `overtaken_us`, or `NEVER_US` if nothing has overtaken it."""
         return NEVER_US if self.overtaken_us is None else self.overtaken_us
 
+    def may_end_in(self, from_us: int, until_us: int) -> bool:
+        """Had it been published by the end of that stretch, and not been passed over before its begin?"""
+        passed_over = self.finding == "missing" and self.due_in_order_us < from_us
+        return self.published_us <= until_us and not passed_over
+
     @property
     def over_us(self) -> int:
         """When it was delivered, or else was wanted no more."""

@@ -40,8 +40,8 @@ def is_lasting(window: Window, last_us: int) -> bool:
     return window.step.disk_lost or (window.severs and window.undone_us > last_us - ON_THE_WAY_US)
 
 
-def not_covered(end: RedundantEnd, windows: Iterable[Window], last_us: int) -> Window | None:
-    """The loss of one of the three that met another fault of them, if there is one."""
+def not_covered(case: Case, end: RedundantEnd, windows: Iterable[Window], last_us: int) -> Window | None:
+    """The loss of one of the three that met another fault of them, and may have cost the event, if there is one."""
     touching = [window for window in windows if touches(window, end)]
 
     def mended_us(window: Window) -> int:
@@ -54,7 +54,9 @@ def not_covered(end: RedundantEnd, windows: Iterable[Window], last_us: int) -> W
             if until_us == NEVER_US and end.witness not in lost.nodes and not is_lasting(other, last_us):
                 until_us = lost.absorbed_us + end.notices_us  # another one serves, and only it can lose anything
             if other is not lost and other.from_us <= until_us and lost.from_us <= mended_us(other):
-                return lost
+                both_us = min(lost.from_us, other.from_us), max(mended_us(lost), mended_us(other))
+                if case.may_end_in(*both_us):
+                    return lost
     return None
 
 

@@ -42,6 +42,14 @@ class KeepingOnce(Keeping):
         return super().tamper(effects, event, now_us) if event.sequence in _MEANWHILE else effects
 
 
+@declared(guarantee=Promise("exactly_once"))
+class ForgettingAfterALoss(Tampering):
+    """Promises that each event arrives once, and loses some long after the publishers' broker has lost its disk."""
+
+    def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
+        return without(effects, lambda each: _is_for(each, "c5") and 150 <= event.sequence < 160)
+
+
 class OnARing(FirstTimeOnly):
     """Tells one client of a ring nothing for a while, in which a fault elsewhere costs nothing."""
 
@@ -150,5 +158,14 @@ BLAMING_SABOTEURS = (
         EveryLink,
         keys={**RING, "faults": [{"at": "900 ms", "link": ["c4", "b3"], "loss": 0.0001, "for": "400 ms"}]},
         instead=_ON_RING,
+    ),
+    Saboteur(
+        "after a lost disk",
+        "promises exactly once, and loses events long after a disk was lost",
+        "missing",
+        "c5",
+        ForgettingAfterALoss,
+        keys={"faults": [{"at": "300 ms", "kill": "b0", "disk": "lost", "for": "100 ms"}]},
+        instead=_ONCE,
     ),
 )

@@ -82,6 +82,14 @@ CASES = {
         {"windows": [kill("b0", 10_000_000, 11_000_000, True), kill("b1", 12_000_000, 13_000_000, True)]},
         MISSING, "kill b0: before the others",
     ),
+    "both lose their disks, and the event was published long after": (
+        {"windows": [kill("b0", 10_000_000, 11_000_000, True), kill("b1", 12_000_000, 13_000_000, True)]},
+        MISSING._replace(published_us=15_000_001), None,
+    ),
+    "both lose their disks, and the event had been overtaken before": (
+        {"windows": [kill("b0", 10_000_000, 11_000_000, True), kill("b1", 12_000_000, 13_000_000, True)]},
+        MISSING._replace(overtaken_us=9_999_999), None,
+    ),
     "it is lost for good, and the other one loses its disk": (
         {"windows": [LOST, kill("b1", 40_000_000, 41_000_000, True)]}, MISSING, "kill b0: before the others",
     ),
@@ -138,6 +146,9 @@ def test_without_a_backup_a_lost_disk_excuses_what_was_published_there(finding: 
     assert "with what it had accepted" in excuse.text
     elsewhere = kill("b2", 10_000_000, 12_000_000, disk_lost=True)
     assert dataclasses.replace(alone, windows=[elsewhere]).explain(case, Passage({}, {})) is None
+    assert alone.explain(case._replace(published_us=12_000_001), Passage({}, {})) is None
+    overtaken = alone.explain(case._replace(overtaken_us=9_999_999), Passage({}, {}))
+    assert (overtaken is None) == (finding == "missing")
 
 
 def test_a_fault_is_about_the_three_if_it_hits_one_or_parts_two() -> None:
