@@ -8,6 +8,7 @@ import pytest
 from murmuration.hunt.chunk import Found
 from murmuration.hunt.fault_draws import DrawnFault
 from murmuration.hunt.findings import FindingStore, cause_of
+from murmuration.hunt.present import whole_scenario
 from murmuration.hunt.schedule import Schedule
 from murmuration.hunt.showing import how_it_shows
 from murmuration.hunt.shrink import Shrunk
@@ -34,11 +35,11 @@ def test_what_a_property_says_is_told_without_names_and_times() -> None:
     assert how_it_shows({**CHAIN, "faults": []}, RESTLESS) == "comes to rest, eventually: # waits, # s into the run"
 
 
-def added(store: FindingStore, symptom: Symptom, *faults: dict[str, Any]) -> int:
+def added(store: FindingStore, symptom: Symptom, *faults: dict[str, Any], pair: str = "forwarding/best_effort") -> int:
     """How many findings there are with it."""
     keys = {**CHAIN, "faults": [*faults]}
     schedule = Schedule(CHAIN, (DrawnFault(200, "kill", 1, 200),))
-    store.add("forwarding/best_effort", Found(schedule, keys, symptom, 0), Shrunk(schedule, keys, symptom, 1, 0.1), "0")
+    store.add(pair, Found(schedule, keys, symptom, 0), Shrunk(schedule, keys, symptom, 1, 0.1), "0")
     return len(store.all)
 
 
@@ -55,6 +56,14 @@ def test_one_cause_is_one_finding_by_whatever_kind_of_fault_it_shows(tmp_path: P
     assert added(again, RESTLESS, CUT) == 4
 
 
+def test_two_pairs_with_one_symptom_are_two_findings(tmp_path: Path) -> None:
+    store = FindingStore(tmp_path)
+    assert [added(store, RESTLESS, KILL, pair=pair) for pair in ("forwarding/epidemic", "cells/epidemic")] == [1, 2]
+    assert not store.count("irbr/epidemic", RESTLESS.kind)
+    assert store.count("cells/epidemic", RESTLESS.kind)
+    assert [each.record["schedules"] for each in store.all] == [1, 2]
+
+
 @pytest.mark.parametrize(("faults", "sorts"), [([], ()), ([DELAY, KILL, CUT], ("changes a link", "takes away"))])
 def test_sorts_of_faults(faults: list[dict[str, Any]], sorts: tuple[str, ...]) -> None:
     assert cause_of({**CHAIN, "faults": faults}, RESTLESS).faults == sorts
@@ -63,3 +72,8 @@ def test_sorts_of_faults(faults: list[dict[str, Any]], sorts: tuple[str, ...]) -
 def test_links_that_lose_all_the_time_are_of_one_sort_with_a_link_that_begins_to() -> None:
     lossy = {"at": "200 ms", "link": ["b1", "b2"], "loss": 0.5, "for": "200 ms"}
     assert cause_of({**LOSSY, "faults": []}, RESTLESS) == cause_of({**CHAIN, "faults": [lossy]}, RESTLESS)
+
+
+def test_what_is_written_is_judged_by_the_limit_of_the_hunt_which_is_longer_where_links_lose() -> None:
+    limits = [whole_scenario({**keys, "faults": []})["recovery_limit"] for keys in (CHAIN, LOSSY)]
+    assert limits == ["30 s", "2 min"]

@@ -15,7 +15,8 @@ import yaml
 from murmur_pubsub.errors import InputError, RunError
 from murmuration.commands.main import application
 from murmuration.hunt.chunk import Quarry
-from murmuration.hunt.hunt import Ends
+from murmuration.hunt.folder import HuntFolder
+from murmuration.hunt.hunt import Ends, Hunt, HuntLimits
 from murmuration.hunt.shrink_tasks import FoundSchedules, play_piece
 from murmuration.hunt.symptoms import tried
 from tests.hunt.hunting import ENOUGH_S, HASTY, here, hunt, lost, played_at_once, silent
@@ -106,6 +107,13 @@ def test_what_a_killed_hunt_had_found_is_of_the_findings_of_the_one_that_goes_on
     third.run(here, silent)
     assert third.found.origins == whole.found.origins
     assert sum(each.record["schedules"] for each in third.found.all) == len(whole.found.origins), "each counts once"
+
+
+def test_a_hunt_that_is_gone_on_with_has_its_whole_time_again(tmp_path: Path) -> None:
+    again = Hunt([small_quarry()], HuntFolder(tmp_path), HuntLimits(seconds=10), seed=7)
+    again.state.seconds = 100
+    assert not again._over(9.9)
+    assert again._over(10.0)
 
 
 def test_chunks_whose_process_dies_are_told_and_too_many_end_the_hunt(tmp_path: Path) -> None:

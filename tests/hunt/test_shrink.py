@@ -1,15 +1,18 @@
 """What is left of a failing schedule still fails in the same way, and nothing of it can be left out."""
 
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from murmuration.hunt.chunk import Quarry
+from murmuration.hunt.chunk import Found, Quarry
 from murmuration.hunt.fault_draws import DrawnFault
+from murmuration.hunt.findings import FindingStore
 from murmuration.hunt.mutation import drawn_in_bursts
 from murmuration.hunt.schedule import Schedule, draw_parts
 from murmuration.hunt.shrink import Shrinking, Smaller, _fewer_parameters, _simpler, shrink, still_fails
+from murmuration.hunt.shrink_tasks import FoundSchedules
 from murmuration.hunt.symptoms import Symptom, tried
 from tests.hunt.hunting import ENOUGH_S
 from tests.hunt.test_coverage import CHAIN
@@ -92,6 +95,33 @@ def test_it_comes_out_the_same_however_many_are_tried_at_once_and_in_whatever_or
     one = shrunk(1)
     assert one[1] > 10
     assert shrunk(8) == one
+
+
+def test_a_try_of_before_it_became_smaller_is_for_nothing() -> None:
+    quarry = Quarry("forwarding", "best_effort", scenario=CHAIN)
+    space, symptom = quarry.space(), Symptom("missing", "")
+    schedule = Schedule(CHAIN, tuple(DrawnFault(100 * number, "kill", number, 200) for number in range(4)))
+    shrinking = Shrinking(schedule, space, symptom)
+    tries = [shrinking.next_try() or pytest.fail("none is left") for _ in range(3)]
+    (zeroth, _), (first, smaller), (stale, other) = tries
+    shrinking.take(first, Smaller(smaller, smaller.keys(space), symptom))
+    assert shrinking.under_way == 2
+    assert shrinking.end().schedule.faults == schedule.faults, "the one before it is not known yet"
+    shrinking.take(zeroth, None)
+    shrinking.take(stale, Smaller(other, other.keys(space), symptom))
+    assert (shrinking.end().schedule, shrinking.end().tries, shrinking.under_way) == (smaller, 2, 0)
+
+
+def test_of_one_symptom_three_are_shrunk_and_the_others_count_for_what_comes_of_them(tmp_path: Path) -> None:
+    quarry = Quarry("forwarding", "best_effort", scenario=CHAIN)
+    store = FindingStore(tmp_path)
+    to_shrink, schedule = FoundSchedules(store, 0.0), Schedule(CHAIN, (DrawnFault(200, "kill", 1, 200),))
+    for number in range(5):
+        found = Found(schedule, schedule.keys(quarry.space()), Symptom("rests never", "b1 waits"), number)
+        to_shrink.add(quarry, found, f"7/0/{number}")
+    assert len(to_shrink) == 3
+    to_shrink.keep_all()
+    assert [each.record["schedules"] for each in store.all] == [5]
 
 
 def test_time_that_is_spent_ends_it_with_what_it_has() -> None:

@@ -11,14 +11,16 @@ import yaml
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.journal_rows import read_rows
+from murmur_pubsub.script import Change
 from murmuration.commands.main import application
 from murmuration.hunt.coverage import Reached
 from murmuration.hunt.difference import began_us_of, first_difference, play_rows
 from murmuration.hunt.trial import deployment_of
-from murmuration.hunt.why import ForkedRun, failing_forks, find_why, later
+from murmuration.hunt.why import ForkedRun, LaterScript, failing_forks, find_why, later
 from murmuration.hunt.why_report import write_why
 from tests.hunt.hunting import HASTY, played_at_once, played_by
 from tests.hunt.test_coverage import CHAIN
+from workloads.plan import ClientPlan
 
 LOSSY: dict[str, Any] = {
     "name": "lossy",
@@ -61,6 +63,16 @@ def test_a_fork_is_the_run_itself_up_to_its_point_and_no_further(tmp_path: Path,
     assert len(before) > 10
     assert (before == forked_before).all()
     assert len(ours) != len(forked) or (ours != forked).any()
+
+
+def test_what_is_planned_behind_the_point_comes_later_and_what_is_before_it_does_not() -> None:
+    filters = ((0, "x > 0"),)
+    publications = ((100, 0, {"x": 1}), (200, 0, {"x": 2}), (201, 0, {"x": 3}))
+    changes: tuple[Change, ...] = ((150, "subscribe", 1, "x > 1"), (250, "unsubscribe", 1, "x > 1"))
+    script = LaterScript(ClientPlan("c0", "b0", filters, (0,), publications, changes), 200, 30)
+    assert [time_us for time_us, _, _ in script.publications] == [100, 200, 231]
+    assert script.changes == [changes[0], (280, *changes[1][1:])]
+    assert script.subscriptions == filters
 
 
 def test_where_two_runs_part_is_told_in_words() -> None:
