@@ -67,6 +67,8 @@ class Observer:
         if changed:
             self._say_links(frame)
         self._count_moved(frame, counted)
+        receivers = {receiver for _, receiver in counted.crossings}
+        self._say_waiting(frame, receivers | self._waiting.keys() if changed else receivers)
         self._count_deliveries(frame, counted)
         self._measure(frame, counted.measured)
         frame.lag_us = counted.lag_us
@@ -85,7 +87,6 @@ class Observer:
                 moved.events += crossing.carried
                 moved.others += crossing.sent - crossing.carried
                 moved.lost += crossing.lost
-        self._say_waiting(frame, {receiver for _, receiver in counted.crossings})
 
     def _say_waiting(self, frame: Frame, receivers: set[int]) -> None:
         if not receivers:
