@@ -1,5 +1,6 @@
 """A journal is read while it grows: each row once, in order of time, and never one that is not written yet."""
 
+import os
 import random
 from collections import Counter
 from pathlib import Path
@@ -59,6 +60,25 @@ def test_whatever_is_written_between_two_looks_is_seen_once(tmp_path: Path, seed
     seen += [int(each) for each in tail.until()["sequence"]]
     assert sorted(seen) == written, f"seed {seed}"
     assert last_row_us(tmp_path) == now_us
+
+
+def test_what_is_written_while_the_tail_looks_for_the_next_file_is_not_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It finds no more rows; then the writer fills this file and opens the next; then the tail sees that one."""
+    opened, tail, read, waiting = writer(tmp_path, "b0"), JournalTail(tmp_path), os.pread, [20, 30, 40, 50]
+    opened.row(10, RowKind.PUBLISH, 0)
+    assert times(tail) == [10]
+
+    def read_just_before(descriptor: int, count: int, offset: int) -> bytes:
+        data = read(descriptor, count, offset)
+        while waiting:
+            opened.row(waiting.pop(0), RowKind.PUBLISH, 0)
+        return data
+
+    monkeypatch.setattr(os, "pread", read_just_before)
+    assert times(tail) + times(tail) == [20, 30, 40, 50]
+    assert len(list(tmp_path.iterdir())) > 1, "they went over the end of a file"
 
 
 def test_rows_of_several_writers_come_in_order_of_time(tmp_path: Path) -> None:
