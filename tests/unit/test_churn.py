@@ -20,7 +20,7 @@ from workloads.churn.held_out import held_out
 from workloads.churn.plan import churn_plan
 from workloads.churn.sessions import Availability, ChurnSession, select
 from workloads.churn.skype import SKYPE
-from workloads.churn.statistics import Statistics, describe, survival_quantiles
+from workloads.churn.statistics import Statistics, describe, gap_lengths, session_lengths, survival_quantiles
 from workloads.churn.trace_file import SKYPE_WINDOW_S, mend_outages, read_trace, write_trace
 
 _DAY_S = 86_400
@@ -106,6 +106,12 @@ def test_censored_sessions_count_as_at_least_so_long() -> None:
     assert survival_quantiles(lengths, (0.25, 0.5, 0.9)) == pytest.approx((1.0, 2.0, float("nan")), nan_ok=True)
 
 
+def test_sessions_whose_begin_was_not_seen_have_no_length_and_others_say_whether_they_ended() -> None:
+    trace = Availability({"a": ((0, 50), (60, 100)), "b": ((10, 20),)}, 0, 100)
+    assert session_lengths(trace) == [(40, False), (10, True)]
+    assert gap_lengths(trace) == [(10, True)]
+
+
 def test_the_skype_trace_is_what_it_is_known_to_be(data_directory: Path) -> None:
     whole = read_trace(data_directory / "skype.avt")
     assert (len(whole.sessions), sum(map(len, whole.sessions.values())), whole.end_s) == (2_081, 29_217, 2_478_200)
@@ -134,6 +140,20 @@ def test_fitted_to_two_weeks_the_generator_resembles_those_that_follow(data_dire
     _, (trace, made) = held_out(read_availability(data_directory / "skype.avt"), 14, [1])
     assert (trace.end_s - trace.begin_s) // _DAY_S == 10
     _assert_resembles(describe(made), describe(trace))
+
+
+def test_nodes_that_are_born_after_the_days_that_were_fitted_are_counted_in_advance() -> None:
+    """100 nodes are there from the beginning, and 10 more come each day from the second on: 230 in 14 days, 290 in 20.
+    10 a day are a sixteenth of the 160 of the first week: 230 nodes become 230 x (1 + 20 / 16) / (1 + 14 / 16)."""
+    born_days = [0] * 100 + [day for day in range(1, 20) for _ in range(10)]
+    sessions = {
+        f"n{number}": tuple(
+            (day * _DAY_S if day == 0 else day * _DAY_S + 3_600, day * _DAY_S + 13 * 3_600) for day in range(born, 20)
+        )
+        for number, born in enumerate(born_days)
+    }
+    (fitted, _), (later, made) = held_out(Availability(sessions, 0, 20 * _DAY_S), 14, [1])
+    assert (len(fitted.seen.sessions), len(later.sessions), len(made.sessions)) == (230, 290, 276)
 
 
 def _assert_resembles(made: Statistics, real: Statistics) -> None:

@@ -4,6 +4,7 @@ import pickle
 from collections import Counter, defaultdict
 from dataclasses import replace
 from itertools import pairwise
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -11,8 +12,10 @@ from hypothesis import strategies as st
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.filter_parser import parse_filter
+from workloads.interests import Interests
 from workloads.overlay import Sized, Tree, balanced, chain
 from workloads.plan import Workload
+from workloads.resubscriptions import draw_changes
 from workloads.zipf import ZipfOptions
 from workloads.zipf_workload import build_zipf
 
@@ -194,3 +197,21 @@ def test_covered_filters_ask_for_a_part_of_what_an_earlier_one_asks_for(integers
 def test_a_share_of_covered_filters_that_is_none_is_refused(share: float) -> None:
     with pytest.raises(InputError, match=r"workload\.covered: found .*; allowed: 0 to 1"):
         ZipfOptions(covered=share)
+
+
+def test_of_two_equal_filters_of_a_subscriber_none_is_withdrawn() -> None:
+    """There is no telling which of the two it would be."""
+    others = [f"a0 > {number}" for number in range(40)]
+    assert draw_changes({0: [(0, "a0 > 1"), (0, "a0 > 1")]}, others, 1_000_000, Random(1)) == {}
+    assert draw_changes({0: [(0, "a0 > 1"), (1, "a0 > 1")]}, others, 1_000_000, Random(1))[0]
+
+
+def test_parts_that_are_covered_lie_anywhere_in_what_covers_them() -> None:
+    one = [(0.0,)] * 400
+    interests = Interests([(0,)] * 400, one, None, 100.0, False, [(1.0,)] * 400, one).with_covered(1.0, Random(1))
+    bounds = [low_and_high for (low_and_high,) in interests.bounds(10.0)]
+    assert bounds[0] == (-5.0, 5.0)
+    assert all(-5.0 <= low < high <= 5.0 for low, high in bounds)
+    middles = [(low + high) / 2 for low, high in bounds]
+    assert min(middles) < -1
+    assert max(middles) > 1
