@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from murmur_pubsub.deployment import NodeSpec
 from murmur_pubsub.errors import RunError
 from murmur_pubsub.journal import DropReason, JournalWriter, RowKind
-from murmur_pubsub.journal_rows import read_segment
+from murmur_pubsub.journal_rows import read_rows, read_segment
 from murmur_pubsub.machine import Effect, Input, Machine, Persist, Start, Stored
 from murmur_virtual.run import play_virtual
 from murmur_virtual.virtual_runtime import VirtualRuntime
@@ -80,6 +81,57 @@ def test_a_client_that_is_down_does_nothing_and_renews_when_it_is_back(tmp_path:
         cluster.clients["alice"].publish({"x": 1})
         cluster.wait_for(lambda: len(bob.deliveries()) == 1)
     assert judge_plainly(tmp_path / "run" / "journal").counts == (0, 0, 0, 0)
+
+
+def test_who_was_dead_before_its_actor_was_killed_does_not_come_back_with_it(tmp_path: Path) -> None:
+    with Cluster.start(CHAIN, ENDS, folder=tmp_path / "run", failure_detection=DETECTION, density=2) as cluster:
+        cluster.faults.kill("b0")
+        cluster.faults.kill_actor("b1")
+        cluster.advance("500 ms")
+        cluster.faults.restart_actor("b1")
+        cluster.advance("1 s")
+    rows = read_rows(tmp_path / "run" / "journal")
+    starts = rows[rows["kind"] == RowKind.START]["node"].tolist()
+    assert [starts.count(broker) for broker in range(3)] == [1, 2, 1]
+
+
+def rows_about_links(folder: Path, node: int, peer: int) -> list[tuple[int, int]]:
+    """(time, kind) of what the node says of its link to the peer."""
+    rows = read_rows(folder / "journal")
+    about = np.isin(rows["kind"], (RowKind.LINK_UP, RowKind.LINK_DOWN)) & (rows["node"] == node)
+    return [(int(row["time_us"]), int(row["kind"])) for row in rows[about & (rows["peer"] == peer)]]
+
+
+def test_the_end_of_a_broken_connection_does_not_end_the_one_that_has_come_in_its_place(tmp_path: Path) -> None:
+    """What b1 sent is on its way for 300 ms, and its death is seen behind it; b1 is back after 50 ms."""
+    links = {"delay": "300 ms"}
+    with Cluster.start(CHAIN, ENDS, folder=tmp_path / "run", links=links, failure_detection=DETECTION) as cluster:
+        cluster.clients["bob"].subscribe("x >= 0")
+        cluster.settle()
+        cluster.clients["alice"].publish({"x": 1})
+        cluster.advance("310 ms")
+        cluster.faults.kill("b1")
+        cluster.faults.restart("b1")
+        cluster.advance("2 s")
+    kinds = [kind for _, kind in rows_about_links(tmp_path / "run", 2, 1)]
+    assert kinds == [RowKind.LINK_UP, RowKind.LINK_DOWN, RowKind.LINK_UP]
+
+
+def test_a_host_that_is_lost_is_missed_by_its_heartbeats_and_a_process_that_dies_at_once(tmp_path: Path) -> None:
+    with Cluster.start(
+        CHAIN, ENDS, folder=tmp_path / "run", failure_detection=DETECTION, hosts=2, placement={"b1": 1}
+    ) as cluster:
+        lost_us = cluster.now_us
+        cluster.faults.lose_host(1)
+        cluster.advance("2 s")
+        cluster.faults.return_host(1)
+        cluster.settle()
+        killed_us = cluster.now_us
+        cluster.faults.kill("b1")
+        cluster.advance("2 s")
+    told = rows_about_links(tmp_path / "run", 0, 1)
+    downs = [time_us for time_us, kind in told if kind == RowKind.LINK_DOWN]
+    assert downs == [lost_us + 500_000, killed_us]
 
 
 class Logger(Machine):
