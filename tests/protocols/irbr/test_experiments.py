@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.journal import JournalWriter, RowKind
+from murmur_pubsub.run_manifest import read_manifest
 from murmuration.deployment.build_deployment import build
 from murmuration.papers.irbr.live import CHURN_S, FOUND_S, KILL_S, LIVE_BIN_S, IrbrLiveSpec, read_irbr_live
 from murmuration.papers.irbr.run import (
@@ -105,6 +107,14 @@ def test_what_stayed_up_is_delivered_but_for_the_time_until_failures_are_found(t
     assert len(live.kills) > 25
     assert len(live.starts) > 3
     assert all(made <= due for made, due in zip(live.made, live.required, strict=True))
+
+    begun = read_manifest(tmp_path / "run")
+    stray = JournalWriter(tmp_path / "run" / "journal", "b0", 0, incarnation=1_000, run=int(begun.run, 16))
+    for _ in range(2):  # an event that nobody asked for, and that twice
+        stray.row(50_000_000, RowKind.DELIVER, 0, source=9_999, sequence=0, value=0)
+    stray.close()
+    again = read_irbr_live(IrbrLiveSpec(routing), tmp_path / "run", touched_by_faults(loaded))
+    assert (again.duplicate, again.spurious) == (1, 1)
 
 
 def test_irbr_s6_a_baseline_that_looks_for_covering_where_a_filter_arrives_needs_more_messages_than_irbr() -> None:
