@@ -90,6 +90,11 @@ def test_ones_own_saboteur_is_named_by_its_path() -> None:
             chosen([wrong], ALL)
 
 
+@pytest.mark.parametrize("finding", ["damage", "unsettled"])
+def test_a_damage_is_not_found_where_another_file_is_named(finding: str, tmp_path: Path) -> None:
+    assert not row_of(DAMAGED[0], lambda _: Sighting("unknown", finding, "another file"), tmp_path / "run").found
+
+
 @pytest.mark.parametrize("damaged", [pytest.param(each, id=each.name) for each in DAMAGED])
 def test_a_damage_is_found_by_its_file(damaged: Damaged, tmp_path: Path) -> None:
     row = row_of(damaged, see_plainly, tmp_path / "run")
