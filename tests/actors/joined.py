@@ -25,7 +25,6 @@ from murmur_pubsub.journal_rows import read_segment
 from tests.ports import free_port
 
 ROOT = Path(__file__).parents[2]
-PORT = 27391
 _ENOUGH = ["--num-cpus=1", "--object-store-memory=80000000", "--min-worker-port=0", "--max-worker-port=0", "--block"]
 _QUICK_DEATH = {
     "RAY_health_check_initial_delay_ms": "1000",
@@ -50,6 +49,7 @@ class JoinedCluster:
         self._folder = folder
         self._scratch = scratch
         self._temporary = tempfile.mkdtemp(prefix="mcl-", dir="/tmp")
+        self._port = free_port()
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> Self:
@@ -83,7 +83,7 @@ class JoinedCluster:
         # Agents take jobs at one port by default: beside another cluster of this machine's, none of these would.
         own.append(f"--dashboard-agent-listen-port={free_port()}")
         if number == 0:
-            head = ["--head", f"--port={PORT}", f"--temp-dir={self._temporary}"]
+            head = ["--head", f"--port={self._port}", f"--temp-dir={self._temporary}"]
             jobs = ["--include-dashboard=true", f"--dashboard-port={free_port()}"]
             own += [*head, *(jobs if HAS_JOBS else ["--include-dashboard=false"])]
             self.job_address = f"http://127.0.0.1:{jobs[1].partition('=')[2]}"
@@ -105,7 +105,7 @@ class JoinedCluster:
         if number == 0:
             import ray
 
-            self.address = f"{ray.util.get_node_ip_address()}:{PORT}"
+            self.address = f"{ray.util.get_node_ip_address()}:{self._port}"
 
     def lose(self, number: int) -> None:
         """Take a host away as a power cut would."""
