@@ -110,7 +110,7 @@ def draw_fault(rng: random.Random, space: ScheduleSpace, kinds: Sequence[str], m
     soon = len(moments_ms) > 1 and rng.random() < _SOON
     at_ms = rng.choice(moments_ms) + rng.choice(SOON_MS) if soon else rng.randrange(0, space.latest_ms, 10)
     kind = rng.choice(kinds)
-    for_good = not space.heals_always and kind not in _NOT_FOR_GOOD and rng.random() < _FOR_GOOD
+    for_good = kind not in _NOT_FOR_GOOD and rng.random() < _FOR_GOOD
     lasting_ms = None if for_good else rng.choice(LASTING_MS)
     return DrawnFault(at_ms, kind, rng.randrange(10_000), lasting_ms)
 
@@ -135,7 +135,7 @@ def in_bursts(
             for each, lasting_ms in zip(faults, lasting, strict=True)
         ]
     last = drawn[-1]
-    if not space.heals_always and last.kind not in _NOT_FOR_GOOD and rng.random() < _LAST_FOR_GOOD:
+    if last.kind not in _NOT_FOR_GOOD and rng.random() < _LAST_FOR_GOOD:
         drawn[-1] = last._replace(lasting_ms=None)
     return sorted(drawn, key=lambda each: each.at_ms)
 

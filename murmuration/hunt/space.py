@@ -99,8 +99,6 @@ class ScheduleSpace:
     kinds: tuple[str, ...] = FAULTS
     """Kinds of faults. A schedule leaves about half of them out."""
     faults_max: int = 6
-    heals_always: bool = False
-    """Is every fault undone before the run ends?"""
     clients_fail: bool = True
     """May faults hit clients?"""
     harm: tuple[float, ...] = (0.0,)
