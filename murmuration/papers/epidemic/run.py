@@ -110,14 +110,12 @@ class EpidemicMeasures:
     delivered: int = 0
     duplicate: int = 0
     spurious: int = 0
-    recovered: int = 0
     event_messages: int = 0
     gossip_messages: int = 0
     requests: int = 0
     replies: int = 0
     event_bytes: int = 0
     gossip_bytes: int = 0
-    reply_bytes: int = 0
     breaks: int = 0
     delay_us: int = 0
     over_time: list[tuple[int, int]] = field(default_factory=list)
@@ -202,7 +200,7 @@ class DispatcherNetwork(MeasuredNetwork):
             self._break_links(end_us)
         runtime.run(until_us=from_us)
         self.sent.clear()
-        encoded = self.count_bytes(*GOSSIP, TaggedEvent, EventRecovered)
+        encoded = self.count_bytes(*GOSSIP, TaggedEvent)
         runtime.run(until_us=to_us)
         self._count_messages(measures, encoded)
         runtime.run(until_us=end_us)
@@ -222,7 +220,6 @@ class DispatcherNetwork(MeasuredNetwork):
         measures.requests, measures.replies = self.sent[EventsRequested], self.sent[EventRecovered]
         measures.event_bytes = all_bytes(TaggedEvent)
         measures.gossip_bytes = sum(map(all_bytes, GOSSIP))
-        measures.reply_bytes = all_bytes(EventRecovered)
 
     def _count_deliveries(self, measures: EpidemicMeasures, begin_us: int, from_us: int, to_us: int) -> None:
         fates = self.oracle.fates.values()
