@@ -138,6 +138,8 @@ class Connections:
     by_links: bool = True
     """Do brokers need links to reach each other? Else each reaches every other one, unless a fault of nodes, or a
     partition, is between the two."""
+    last_us: int = NEVER_US
+    """The end of the run."""
     waited_for: Sequence[str] = field(default=(), kw_only=True)
     full: Sequence[FullLog] = field(default=(), kw_only=True)
     ordered: bool = field(default=True, kw_only=True)
@@ -256,12 +258,14 @@ class Connections:
         return Excuse(f"links lose messages: it had not had its turn when {case.client} withdrew")
 
     def _parted(self, publishers: str, case: Case, due_us: int) -> Excuse | None:
-        """Was there no path from that broker to the subscriber's, from the publication until the event was due, that
-        lasted for long enough to bring it over? While messages are lost or slow on a changed link, none is."""
+        """Was there no path from that broker to the subscriber's that lasted for long enough to bring the event over,
+        before a later one came or it was wanted no more? While messages are lost or slow on a changed link, none is.
+        The first stretch without a path must have begun before the event was due."""
+        until_us = min(case.due_in_order_us, case.over_us, self.last_us)
         broken = [
             window
             for window in self.windows
-            if window.severs and window.from_us < due_us and window.undone_us > case.published_us
+            if window.severs and window.from_us < until_us and window.undone_us > case.published_us
         ]
         others = self.homes.keys() - {case.publisher, case.client}
         changed = [
@@ -271,11 +275,14 @@ class Connections:
         ]
         changes = [time_us for window in (*broken, *changed) for time_us in (window.from_us, window.undone_us)]
         changes += [each.from_us for each in self.overlays]
-        moments = [case.published_us, *sorted(each for each in changes if case.published_us < each < due_us), due_us]
+        between = sorted(each for each in (*changes, due_us) if case.published_us < each < until_us)
+        moments = [case.published_us, *between, until_us]
         enough_us = self.limit_us if self.lossy else ON_THE_WAY_US
         subscribers = self._home(case.client)
         whole_us, cause = 0, ""
         for begin_us, end_us in itertools.pairwise(moments):
+            if begin_us >= due_us and not cause:
+                return None
             there = [window for window in broken if window.from_us <= begin_us < window.undone_us]
             links = next(each.links for each in reversed(self.overlays) if each.from_us <= begin_us)
             gone = any(publishers in window.nodes for window in there)

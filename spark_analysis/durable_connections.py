@@ -51,7 +51,8 @@ def connections_of(
     if not manifest.promise.durable:
         waited_for = manifest.brokers if manifest.promise.order == "total" else ()
         known = (away, windows, homes, limit_us, overlays, manifest.lossy, manifest.has_links)
-        return Connections(*known, waited_for=waited_for, full=full, ordered=manifest.promise.order != "none")
+        ordered = manifest.promise.order != "none"
+        return Connections(*known, last_us, waited_for=waited_for, full=full, ordered=ordered)
     stays = stays_of(rows, homes)
     words = Words(told, manifest.names, manifest.promise.limits, manifest.lossy, published_us)
     by_links = manifest.has_links and not manifest.promise.survives.any_links
@@ -62,10 +63,9 @@ def connections_of(
 
 @dataclass(frozen=True, slots=True)
 class DurableConnections(Connections):
-    """Explains findings as `Connections` does. `last_us`: the end of the run; `stays`: client to the brokers where
-    it was, in order. `settled`: (time_us, covers_us) of the SETTLED rows. `words`: see `spark_analysis.given_up`."""
+    """Explains findings as `Connections` does. `stays`: client to the brokers where it was, in order.
+    `settled`: (time_us, covers_us) of the SETTLED rows. `words`: see `spark_analysis.given_up`."""
 
-    last_us: int = NEVER_US
     stays: Mapping[str, Sequence[Stay]] = field(default_factory=dict)
     settled: Sequence[tuple[int, int]] = ()
     words: Words | None = None

@@ -7,7 +7,7 @@ from murmur_pubsub.machine import Effect, Input, Send, Subscribe, Unsubscribe
 from murmur_pubsub.promise import Promise
 from murmuration.zoo.entry import RING, VISITED, Keys, Saboteur, dotted
 from murmuration.zoo.promises import ExactlyOnce
-from murmuration.zoo.tampering import Tampering, TamperingClient, declared, without
+from murmuration.zoo.tampering import Tampering, TamperingClient, declared, is_told, without
 from murmuration.zoo.templates import EveryLink, FirstTimeOnly
 from murmuration.zoo.when import Keeping
 from reliability.best_effort import BestEffort
@@ -48,6 +48,14 @@ class ForgettingAfterALoss(Tampering):
 
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
         return without(effects, lambda each: _is_for(each, "c5") and 150 <= event.sequence < 160)
+
+
+@declared(guarantee=Promise("exactly_once"))
+class LosingTheEnd(Tampering):
+    """Promises that each event arrives once, and loses the last ones, just before a link blinks."""
+
+    def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
+        return without(effects, lambda each: is_told(each) and event.sequence >= 186)
 
 
 class OnARing(FirstTimeOnly):
@@ -166,6 +174,20 @@ BLAMING_SABOTEURS = (
         "c5",
         ForgettingAfterALoss,
         keys={"faults": [{"at": "300 ms", "kill": "b0", "disk": "lost", "for": "100 ms"}]},
+        instead=_ONCE,
+    ),
+    Saboteur(
+        "before a blink",
+        "promises exactly once, and loses the last events before a link blinks",
+        "missing",
+        "c2, c3, c4, c5, c6, c7",
+        LosingTheEnd,
+        keys={
+            "faults": [
+                {"at": "4100 ms", "cut": ["b1", "b2"], "for": "10 ms"},
+                {"at": "15 s", "slow": "b3", "work": "10 us", "for": "100 ms"},
+            ]
+        },
         instead=_ONCE,
     ),
 )

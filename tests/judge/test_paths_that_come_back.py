@@ -29,3 +29,27 @@ def test_what_nothing_has_followed_takes_longer_than_a_path_may_last(
     judge = Connections({}, windows, {"c0": "b0", "c2": "b2"}, 30_000_000, overlays)
     case = Case("missing", "c0", "c2", 700_000, overtaken_us=overtaken_us)
     assert (judge.explain(case, Passage({}, {})) is not None) == is_excused
+
+
+@pytest.mark.parametrize(
+    ("last_us", "overtaken_us", "withdrawn_us", "is_excused"),
+    [
+        (60_000_000, None, None, False),
+        (7_000_000, None, None, True),
+        (60_000_000, 10_000_000, None, False),
+        (60_000_000, 2_900_000, None, True),
+        (60_000_000, None, 7_000_000, True),
+    ],
+    ids=["the run goes on", "it ends", "a later one comes", "a later one comes soon", "it is wanted no more"],
+)
+def test_a_path_is_looked_for_up_to_the_end_however_short_the_limit(
+    last_us: int, overtaken_us: int | None, withdrawn_us: int | None, is_excused: bool
+) -> None:
+    """A link that was cut for a second is no excuse for ever."""
+    away = FaultStep(0, FaultKind.CUT, "cut b0-b1", ("b0", "b1"), in_effect_us=1_000_000)
+    cut = frozenset({frozenset({"b0", "b1"})})
+    windows = [Window(away, 1_000_000, 1_000_000, 2_000_000, 2_100_000, links=cut)]
+    overlays = [OverlayAt(0, (("b0", "b1"), ("c0", "b0"), ("c1", "b1")), True)]
+    judge = Connections({}, windows, {"c0": "b0", "c1": "b1"}, 2_000_000, overlays, last_us=last_us)
+    case = Case("missing", "c0", "c1", 800_000, overtaken_us=overtaken_us, withdrawn_us=withdrawn_us)
+    assert (judge.explain(case, Passage({}, {})) is not None) == is_excused
