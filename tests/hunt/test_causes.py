@@ -59,8 +59,8 @@ def test_one_cause_is_one_finding_by_whatever_kind_of_fault_it_shows(tmp_path: P
 def test_two_pairs_with_one_symptom_are_two_findings(tmp_path: Path) -> None:
     store = FindingStore(tmp_path)
     assert [added(store, RESTLESS, KILL, pair=pair) for pair in ("forwarding/epidemic", "cells/epidemic")] == [1, 2]
-    assert not store.count("irbr/epidemic", RESTLESS.kind)
-    assert store.count("cells/epidemic", RESTLESS.kind)
+    assert not store.count("irbr/epidemic", RESTLESS.kind, "0/0/1")
+    assert store.count("cells/epidemic", RESTLESS.kind, "0/0/2")
     assert [each.record["schedules"] for each in store.all] == [1, 2]
 
 
