@@ -289,6 +289,8 @@ class Connections:
             if not gone and self._reaches(publishers, subscribers, links, there):
                 if any(window.from_us <= begin_us < window.undone_us for window in changed):
                     continue
+                if not whole_us and begin_us >= case.published_us + self.limit_us:
+                    break  # a path that begins later than a recovery may take is none that was promised
                 whole_us += end_us - begin_us
                 if whole_us > enough_us:
                     return None

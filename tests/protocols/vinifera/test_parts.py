@@ -340,7 +340,7 @@ def test_vinifera_s4b5_a_new_identifier_halves_the_successors_load() -> None:
         ({"view": 0}, "at least 1"),
         ({"beta": -1}, "from 0 on"),
         ({"balance_rounds": 0}, "from 1 on"),
-        ({"attributes": ["x"]}, "a valid dictionary"),
+        ({"attributes": ["x"]}, "a mapping of keys"),
         ({"attributes": {"x": {"min": 1}}}, "min"),
         ({"attributes": {"x": {"min": 9, "max": 1}}}, "a min below the max"),
     ],
