@@ -287,11 +287,6 @@ MENDS = (
         "murmur_virtual/virtual_links.py",
         "        return self._wires.get(link_key(*wire.ends), wire) is wire\n", "        return True\n",
     ), known=2_001_465),
-    Mend("In virtual time, a cut whose one end was down", PlantedBug(
-        "a cut keeps back all that comes from one that is down", _BACKUPS, "murmur_virtual/virtual_links.py",
-        "            if self._holds(wire, name):\n                self._network.nodes[name].sever(",
-        "            if self._is_up(name):\n                self._network.nodes[name].sever(",
-    ), known=2_902_606),
 )  # fmt: skip
 
 NO_SCHEDULE = {
@@ -314,6 +309,7 @@ NO_SCHEDULE = {
     "One client asked for `x > 5`": "brokers of one process share what they work out of a filter",
     "Without a declared domain Vinifera's hash": "schedules publish no numbers that are so close",
     "In virtual time with `datagrams`, a broker got messages": "registered protocols bear that",
+    "In virtual time, a cut whose one end was down": "what is cut off is marked since, and datagrams are not",
     "On Ray, where nodes share an actor": "it takes an actor of Ray, and several nodes in it",
     "A message that a client's link had lost": "the judge does not ask how late a message came",
     "A publishers' broker that had lost its disk never": "the judge excuses what a lost disk may have taken with it",
