@@ -1,10 +1,10 @@
 """The nodes of a live run in their actors: started, asked, killed, started again.
 
-A node is in service unless a fault took it out: it is `down` (its actor is dead) or `stalled` (its process is
-stopped). Asking skips nodes out of service, and one that goes out of service while it is asked is no error. An actor
-that has died without being told to is such a fault too, of each node in it; one that lives and does not answer ends the
-run by name, with the input that its machine has not come back from. Faults come from a thread of their own, so a node
-is marked before anything is done to it.
+A node is in service unless a fault took it out: it is `down` (its actor is dead) or `stalled` (it does nothing, and its
+process is stopped, if that is its own). Asking skips nodes out of service, and one that goes out of service while it is
+asked is no error. An actor that has died without being told to is such a fault too, of each node in it; one that lives
+and does not answer ends the run by name, with the input that its machine has not come back from. Faults come from a
+thread of their own, so a node is marked before anything is done to it.
 """
 
 import dataclasses
@@ -72,7 +72,8 @@ class ActorGroup:
                 raise InputError("uplink", found, "uplinks on the virtual runtime only: a live node's links share none")
         self.hosts = list(hosts)
         self.down: dict[NodeName, None] = dict.fromkeys(sorted(deployment.start_down))
-        self.stalled: dict[NodeName, None] = {}
+        self.stalled: dict[NodeName, list[NodeName]] = {}
+        """Each with the peers to which its links have healed since."""
         self.held_up: dict[NodeName, None] = {}
         self.cut: dict[tuple[NodeName, NodeName], None] = {}
         self.partition: dict[NodeName, int] | None = None
@@ -216,8 +217,7 @@ class ActorGroup:
         """Tell these nodes their links and the addresses of all nodes, which starts their machines, and only then let
         them dial."""
         self.tell("meet", self._brokers, self.addresses, nodes=names)
-        specs = {name: {peer: self.link_specs[link_key(name, peer)] for peer in self._peers[name]} for name in names}
-        self.ask("attach", arguments={name: (specs[name],) for name in names})
+        self.ask("attach", arguments={name: (self._links_of(name),) for name in names})
         self.ask("dial", arguments={name: (self._dials[name],) for name in names})
 
     def bring_back(self, names: Sequence[NodeName]) -> None:
@@ -303,11 +303,15 @@ class ActorGroup:
         self._answer((name,), actor, actor.crash.remote(name), wanted=True)
 
     def hold(self, name: NodeName, held: bool) -> bool:
-        """Stall the node, or have it go on, and the others of its actor with it; is it so? The node is marked as out of
-        service already, or still."""
-        what = "stall" if held else "resume"
+        """Stall the node, or tell it what has become of its links since and have it go on, and the others of its actor
+        with it; is it so? The node is marked as out of service already, or still."""
         actor = self._actors[self._actor_of[name]]
-        answers: dict[NodeName, bool] = self._answer((name,), actor, actor.ask.remote(what, {name: ()}), wanted=True)
+        if held:
+            reference = actor.ask.remote("stall", {name: ()})
+        else:
+            links = self.stalled[name], *self.cut_off_from(name), self._links_of(name)
+            reference = actor.ask.remote("resume", {name: links})
+        answers: dict[NodeName, bool] = self._answer((name,), actor, reference, wanted=True)
         return answers.get(name, False)
 
     def process_gone(self, names: Iterable[NodeName]) -> None:
@@ -324,6 +328,9 @@ class ActorGroup:
         """Nodes of that host start on the next one from now on."""
         left = [each for each in self.hosts if each != self.hosts[number]]
         self.hosts[number] = left[number % len(left)]
+
+    def _links_of(self, name: NodeName) -> dict[NodeName, LinkSpec]:
+        return {peer: self.link_specs[link_key(name, peer)] for peer in self._peers[name]}
 
     def _by_actor(self, names: Iterable[NodeName]) -> dict[int, list[NodeName]]:
         together: dict[int, list[NodeName]] = {}

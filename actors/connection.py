@@ -146,8 +146,6 @@ class Connection(asyncio.BufferedProtocol):
     def data_received(self, data: bytes | memoryview) -> None:
         """Bytes have come."""
         self.heard_us = self._owner.clock.now_us()
-        if self.severed:
-            return
         try:
             if self._handshake is not None:
                 data = self._shake_hands(self._handshake, data)
@@ -158,7 +156,7 @@ class Connection(asyncio.BufferedProtocol):
         except WireError:
             self._owner.cut_off(self)
             return
-        if bodies:
+        if bodies and not self.severed:
             self._owner.take_messages(self, bodies)
 
     def connection_lost(self, exc: Exception | None) -> None:

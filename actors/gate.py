@@ -1,10 +1,11 @@
 """The gate of a node: while it is shut the node does nothing, and the others of its actor go on.
 
-Theory of operation. A node with a process of its own is stalled by stopping the process. One that shares its process is
-stalled here: nothing is read for it, so that what peers send waits in the kernel and then with them; and whatever else
-would have the node act (a timer, a link that is made or lost, a record that is safe) waits at the gate. Its tasks, such
-as its heartbeats and the script that it plays, wait there too. When the gate opens, what waits goes on in the order in
-which it came, as with a process that goes on. What the node had handed to its sockets still leaves.
+Theory of operation. Of a node that is stalled here nothing is read, so that what peers send waits in the kernel and
+then with them; and whatever else would have the node act (a timer, a link that is made or lost, a record that is safe)
+waits at the gate. Its tasks, such as its heartbeats and the script that it plays, wait there too. When the gate opens,
+what waits goes on in the order in which it came, as with a process that goes on. What the node had handed to its
+sockets still leaves. A node with a process of its own is stalled by stopping that, too. When it goes on the gate is
+still shut, until the node has been told what has become of its links.
 
 A slow node is at work for a while at each message: the gate is shut for so long, and the message is taken then.
 """

@@ -1,8 +1,9 @@
 """Carries out the steps of a fault plan on live actors, and proves that each took effect.
 
 A step is journaled twice: when it is ordered, and when it is seen to be in effect. A kill is over when the process is
-gone (or its actor has answered, if the node shares it with others that live on), a stall when the kernel says that it
-is stopped (or its actor, that the node does nothing), a cut or a change of a link when both ends have answered; a step
+gone (or its actor has answered, if the node shares it with others that live on), a stall when its actor says that the
+node does nothing and the kernel that the process is stopped (if the node is alone in it), a cut or a change of a link
+when both ends have answered. An end that is stalled is told before it goes on, and nothing passes until then. A step
 that does not take effect is a `RunError`, because a run without the faults it claims proves nothing. What the journal
 shows on top of that (a dead node writes nothing, nothing passes a cut link) the analysis checks.
 """
@@ -244,26 +245,25 @@ class LiveFaultInjector:
             group.ask("issue", arguments={name: (self._command_steps.again(name),) for name in names})
 
     def stall(self, name: NodeName) -> None:
-        """Stop the node's process and see it stopped; or hold the node alone, if others share that process."""
-        self._group.stalled[name] = None
-        if self._group.shares(name):
-            if not self._group.hold(name, True):
-                raise RunError(f"{name} is not there to be stalled")
-            return
-        send_signal(self._group.places[name], signal.SIGSTOP)
-        await_state(self._group.places[name], "stopped")
+        """Hold the node, and stop its process and see it stopped, if no others share that."""
+        group = self._group
+        group.stalled[name] = []
+        if not group.hold(name, True):
+            raise RunError(f"{name} is not there to be stalled")
+        if not group.shares(name):
+            send_signal(group.places[name], signal.SIGSTOP)
+            await_state(group.places[name], "stopped")
 
     def resume(self, name: NodeName) -> None:
-        """Let the node go on, and hear from it."""
-        if self._group.shares(name):
-            if not self._group.hold(name, False):
-                raise RunError(f"{name} does not go on")
-        else:
-            send_signal(self._group.places[name], signal.SIGCONT)
-            await_state(self._group.places[name], "running")
-        self._group.stalled.pop(name, None)
-        if not self._group.ask("status", [name]):
-            raise RunError(f"{name} does not answer")
+        """Let the process go on, and then the node: a process that was only stopped would take what waits in the kernel
+        before it could be told that its links are cut."""
+        group = self._group
+        if not group.shares(name):
+            send_signal(group.places[name], signal.SIGCONT)
+            await_state(group.places[name], "running")
+        if not group.hold(name, False):
+            raise RunError(f"{name} does not go on")
+        del group.stalled[name]
 
     def sever(self, links: list[tuple[NodeName, ...]]) -> None:
         """Let nothing pass these links."""
@@ -284,6 +284,8 @@ class LiveFaultInjector:
             for name, peer in ((first, second), (second, first)):
                 if name in healed:
                     healed[name].append(peer)
+                elif name in group.stalled:
+                    group.stalled[name].append(peer)
         self._confirm("mend", {name: (peers,) for name, peers in healed.items()}, None)
 
     def _partition(self, groups: tuple[tuple[NodeName, ...], ...]) -> None:

@@ -145,8 +145,10 @@ class LiveLinks:
 
     # --------------------------------------------------------------------------------------- datagrams
     def partition_from(self, others: frozenset[NodeName]) -> None:
-        """Exchange no datagrams with these nodes: a partition is between."""
+        """Exchange no datagrams with these nodes: a partition is between. Those that are on their way are lost."""
         self._partitioned = others
+        for connection in self._incoming:
+            connection.severed = connection.peer in others
 
     @property
     def has_datagrams(self) -> bool:

@@ -190,10 +190,21 @@ class Resident:
         self._running.gate.stall()
         return self._running.gate.stalled
 
-    async def resume(self) -> bool:
-        """Go on; is it so?"""
-        self._running.gate.resume()
-        return not self._running.gate.stalled
+    async def resume(
+        self,
+        mended: list[NodeName],
+        severed: list[NodeName],
+        partitioned: frozenset[NodeName],
+        links: Mapping[NodeName, LinkSpec],
+    ) -> bool:
+        """Hear what has become of the links since, and go on; is it so?"""
+        node = self._running
+        await self.mend(mended)
+        await self.sever(severed, partitioned)
+        for peer in [peer for peer, spec in links.items() if spec != node.link_specs[peer]]:
+            node.change_link(peer, links[peer])
+        node.gate.resume()
+        return not node.gate.stalled
 
     # -------------------------------------------------------------------------------------------- script
     async def subscribe(self) -> int:

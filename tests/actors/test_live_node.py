@@ -423,6 +423,32 @@ def test_datagrams_to_an_unknown_node_are_drops_and_to_the_other_side_of_a_parti
     run(scenario())
 
 
+def test_what_is_on_its_way_when_a_partition_begins_is_lost(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        net = await pair(tmp_path, default_link=LinkSpec(), links=False)
+        sender, links = net.nodes["b0"], net.nodes["b1"].links
+
+        def send(number: int) -> None:
+            sender.perform((Send("b1", Forwarded(Event(0, number, 1, {"x": 1}), 1, ())),), 0)
+            sender.flush()
+
+        send(0)
+        await until(lambda: net.nodes["b1"].counters.received == 1)
+        (incoming,) = links._incoming
+        links.partition_from(frozenset({"b0"}))
+        before_us = incoming.heard_us
+        send(1)
+        await until(lambda: incoming.heard_us > before_us)
+        links.partition_from(frozenset())
+        send(2)
+        await until(lambda: net.nodes["b1"].counters.received == 2)
+        rows = net.rows("b1")
+        assert rows[rows["kind"] == RowKind.RECEIVE]["sequence"].tolist() == [0, 2]
+        end(net)
+
+    run(scenario())
+
+
 def test_messages_that_are_always_datagrams_do_not_take_the_link(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
