@@ -185,12 +185,6 @@ PLANTED_BUGS = (
         "the log is cut at its checkpoint, needed or not", _GRYPHON, "reliability/gryphon/pubend_log.py",
         "Truncate(min(self._oldest, token))", "Truncate(token)",
     ),
-    PlantedBug(
-        "patterns are taken from a neighbour whose link is gone", _EPIDEMIC,
-        "reliability/epidemic/subscription_table.py",
-        "self._change(patterns, peer, True, now_us) if peer in self.neighbours else []",
-        "self._change(patterns, peer, True, now_us)",
-    ),
 )  # fmt: skip
 
 

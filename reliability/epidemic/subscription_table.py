@@ -111,11 +111,11 @@ class SubscriptionTable:
 
     def on_forwarded(self, peer: NodeName, patterns: Sequence[Filter], now_us: int) -> list[Effect]:
         """The neighbour's side holds the patterns."""
-        return self._change(patterns, peer, True, now_us) if peer in self.neighbours else []
+        return self._change(patterns, peer, True, now_us)
 
     def on_withdrawn(self, peer: NodeName, patterns: Sequence[Filter], now_us: int) -> list[Effect]:
         """The neighbour's side holds them no more."""
-        return self._change(patterns, peer, False, now_us) if peer in self.neighbours else []
+        return self._change(patterns, peer, False, now_us)
 
     def on_link_up(self, peer: NodeName) -> list[Effect]:
         """There is a (new) link to a neighbour: tell it everything."""

@@ -25,10 +25,6 @@ WITHOUT_THE_MEND = {
     ),
     "end_to_end_partition": ("what was withdrawn stays in the log", "property: forgets what is over"),
     "gryphon_loss_and_kill": ("the log is cut at its checkpoint, needed or not", "missing"),
-    "epidemic_kill_and_stall": (
-        "patterns are taken from a neighbour whose link is gone",
-        "raised at reliability/epidemic/subscription_table.py",
-    ),
     "rpf_stall_and_partition": ("who was only held up is not told again what is wanted there", "duplicate"),
 }
 """The bug to be planted, and how the symptom begins."""

@@ -10,7 +10,7 @@ from murmuration.hunt.symptoms import tried
 SCHEDULE = """
 name: schedule
 runtime: virtual
-seed: 2
+seed: 27
 overlay:
   kind: cells
   cells:
@@ -56,7 +56,7 @@ faults:
   - m0
   loss: 0.5
   for: 500 ms
-- at: 720 ms
+- at: 640 ms
   kill: p0
   for: 50 ms
 recovery_limit: 30 s
