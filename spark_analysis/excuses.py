@@ -12,8 +12,9 @@ a fault excuses it, tables disturbed by any fault do, and so does an overlay tha
 promise says that its protocols survive is excused only until the overlay could have settled without what is broken.
 
 A copy is excused by the link that made it, and on an overlay without links by disturbed tables. An event out of order
-is excused by a link that lets messages overtake each other, or where it was held up and later ones went another way. An
-event held up by a fault may come to a later subscriber, and need not come to one that withdrew in the meantime.
+is excused by a link that lets messages overtake each other, unless the later event came over it in order; or where it
+was held up and later ones went another way. An event held up by a fault may come to a later subscriber, and need not
+come to one that withdrew in the meantime.
 
 A journal without SEND and RECEIVE rows does not show a way: there a fault in force near it in time excuses a loss.
 """
@@ -47,7 +48,8 @@ class Case(NamedTuple):
     delivery (None: none). overtaken_us: when the subscriber first got a later event of the publisher (None: never).
     withdrawn_us: until when the subscription was held (None: it still is). early: the event is older than the
     subscription. issued_us: when the subscription that requires it was issued (None: not asked for). event: its
-    publisher's number and its own (None: not asked for).
+    publisher's number and its own (None: not asked for). later: the way of an event
+    that was delivered before it, though it is a later one (None: not known).
     """
 
     finding: str
@@ -60,6 +62,7 @@ class Case(NamedTuple):
     early: bool = False
     issued_us: int | None = None
     event: tuple[int, int] | None = None
+    later: Passage | None = None
 
     @property
     def due_in_order_us(self) -> int:
@@ -385,12 +388,14 @@ class Excuses:
         steps: set[tuple[str, str]] | None = None
         if self._one_way:
             steps = set(itertools.pairwise(self._way(case.publisher, case.client)))
-            steps |= set(itertools.pairwise(_way_taken(case, passage)))
+            steps |= set(itertools.pairwise(passage.way_taken(case.publisher, case.client)))
         if steps is not None and self.in_parts and not steps:
             ends = [(case.publisher, self.homes.get(case.publisher)), (self.homes.get(case.client), case.client)]
             steps = {(first, last) for first, last in ends if first is not None and last is not None}
         for time_us, sender, receiver in passage.copied if able == "duplicates" else passage.sent:
             if steps is not None and (sender, receiver) not in steps:
+                continue
+            if able == "reorders" and case.later is not None and passage.led(case.later, sender, receiver):
                 continue
             for window in self._about.get(frozenset((sender, receiver)), ()):
                 if getattr(window, able) and window.in_force(time_us, time_us):
@@ -487,14 +492,3 @@ class Excuses:
         if root not in self._parents:
             self._parents[root] = search_tree(root, self._neighbours)
         return self._parents[root]
-
-
-def _way_taken(case: Case, passage: Passage) -> list[str]:
-    """The nodes by which the event came to its subscriber first, as far back as the journal shows."""
-    senders: dict[str, str] = {}
-    for crossing in sorted(passage.sent):
-        senders.setdefault(crossing.receiver, crossing.sender)
-    nodes = [case.client]
-    while nodes[-1] != case.publisher and nodes[-1] in senders and senders[nodes[-1]] not in nodes:
-        nodes.append(senders[nodes[-1]])
-    return nodes[::-1]

@@ -83,6 +83,12 @@ def findings(
         together = _with_what_overtook(together, judged)
     elif readers.explainer is not None:
         together = together.join(_passages(journal, wrong), _EVENT, "left")
+        if any(window.reorders for window in readers.explainer.windows):
+            overtaking = wrong.where("out_of_order > 0 AND after > sequence").select(
+                "source", F.col("after").alias("sequence")
+            )
+            later = _passages(journal, overtaking).withColumnsRenamed({"sequence": "after", "rows": "later_rows"})
+            together = together.join(later, ["source", "after"], "left")
     if here:
         told = frame_of(together, _describer(readers), FINDINGS_SCHEMA, here)
         return pa.Table.from_pandas(told, to_arrow_schema(FINDINGS_SCHEMA), preserve_index=False)
@@ -168,6 +174,7 @@ def _rows_of(
                 finding, _name(readers.names, int(pair["publisher"])), client, int(pair["event_us"]),
                 _maybe(pair["delivered_us"]), _maybe(pair.get("overtaken_us")), _withdrawn(pair["required_until_us"]),
                 early, _maybe(pair["issued_us"]), (source, sequence),
+                _later(pair, readers) if finding == "out_of_order" else None,
             )  # fmt: skip
             if (source, sequence) not in passages:
                 passages[source, sequence] = passage_of(_hop_rows(pair.get("rows")), readers.names, readers.hops)
@@ -178,6 +185,12 @@ def _rows_of(
             pair["subscriber"], client, _maybe(pair["event_us"]), _maybe(pair["delivered_us"]),
             count, detail, None if excuse is None else excuse.text, int(excuse is not None and excuse.by_tables),
         ]  # fmt: skip
+
+
+def _later(pair: Mapping[Hashable, Any], readers: Readers) -> Passage | None:
+    """The way of the event that had been delivered before it, where that was asked for."""
+    rows = _hop_rows(pair.get("later_rows"))
+    return passage_of(rows, readers.names, readers.hops) if rows else None
 
 
 def _hop_rows(flat: Any) -> list[HopRow]:

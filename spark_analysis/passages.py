@@ -50,6 +50,26 @@ class Passage:
     copied: list[Crossing] = field(default_factory=list)
     hops: bool = True
 
+    def way_taken(self, publisher: str, client: str) -> list[str]:
+        """The nodes by which the event came to its subscriber first, as far back as the journal shows."""
+        senders: dict[str, str] = {}
+        for crossing in sorted(self.sent):
+            senders.setdefault(crossing.receiver, crossing.sender)
+        nodes = [client]
+        while nodes[-1] != publisher and nodes[-1] in senders and senders[nodes[-1]] not in nodes:
+            nodes.append(senders[nodes[-1]])
+        return nodes[::-1]
+
+    def led(self, later: "Passage", sender: str, receiver: str) -> bool:
+        """Does the journal show that another event crossed that link, too, and did not overtake this one there?"""
+        if all((each.sender, each.receiver) != (sender, receiver) for each in later.sent):
+            return False
+        came_us, later_came_us = self.received.get(receiver), later.received.get(receiver)
+        if not came_us or not later_came_us:
+            return False
+        was_behind = sender in self.had and sender in later.had and later.had[sender] < self.had[sender]
+        return was_behind or max(came_us) < min(later_came_us)
+
 
 def held_until(stretches: Iterable[tuple[int, int]], published_us: int, limit_us: int) -> int:
     """Until when what was published then may have been on its way, held up in these stretches, one after the other.

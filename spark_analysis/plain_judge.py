@@ -44,7 +44,8 @@ class PlainVerdict:
 
     `required_until_us`: when the subscription that requires the pair was withdrawn (`NEVER_US`: it was not), and
     `issued_us`: when the first such one was issued. `early`: spurious pairs whose event is older than the subscription.
-    `made_by`: the node of a misplaced delivery. `refused`: spurious pairs whose event was refused.
+    `after`: of those out of order, the last of the publisher's events that had been delivered before it. `made_by`: the
+    node of a misplaced delivery. `refused`: spurious pairs whose event was refused.
     """
 
     missing: list[Pair] = field(default_factory=list)
@@ -58,6 +59,7 @@ class PlainVerdict:
     issued_us: dict[Pair, int] = field(default_factory=dict)
     first_us: dict[Pair, int] = field(default_factory=dict)
     early: set[Pair] = field(default_factory=set)
+    after: dict[Pair, int] = field(default_factory=dict)
     made_by: dict[Pair, int] = field(default_factory=dict)
     refused: set[Pair] = field(default_factory=set)
 
@@ -154,6 +156,7 @@ def judge_history(history: History, rules: Rules) -> PlainVerdict:
             stream = (row.value, row.source)
             if row.sequence < latest.get(stream, -1):
                 verdict.out_of_order.append(pair)
+                verdict.after[pair] = latest[stream]
             latest[stream] = max(latest.get(stream, -1), row.sequence)
     if rules.total_order:
         verdict.out_of_order = sorted({*verdict.out_of_order, *_disordered(orders)})
@@ -352,7 +355,9 @@ def _excused(
     published = history.rows.of(RowKind.PUBLISH)
     where = {(row.source, row.sequence): names[row.node] for row in published}
     wrong = {finding: getattr(pairs, finding) for finding in COUNTS}
-    passages = _passages(history, {pair[0] for listed in wrong.values() for pair in listed}, names)
+    later = {pair: (pair[0][0], sequence) for pair, sequence in pairs.after.items()}
+    about = {pair[0] for listed in wrong.values() for pair in listed}
+    passages = _passages(history, about.union(later.values()), names)
     overtaken = _overtakings(pairs)
     excused = {}
     for finding, listed in wrong.items():
@@ -369,6 +374,7 @@ def _excused(
                 finding, where[event], names[pairs.made_by.get(pair, lives[0].node)], history.events[event][0],
                 pairs.first_us.get(pair), overtaken.get(pair), None if until_us == NEVER_US else until_us,
                 finding == "spurious" and pair in pairs.early, pairs.issued_us.get(pair), event,
+                passages[later[pair]] if finding == "out_of_order" and pair in later else None,
             )  # fmt: skip
             excuse = explainer.explain(case, passages[event])
             if excuse is not None:

@@ -69,17 +69,25 @@ class DoublingElsewhere(Tampering):
 
 
 class Swapping(Tampering):
-    """Keeps some events back until the publisher's next has gone ahead."""
+    """One broker keeps some events back until the publisher's next has gone ahead."""
+
+    at = "b1"
 
     def __init__(self, context: NodeContext, parameters: NoParameters, services: BrokerServices) -> None:
         super().__init__(context, parameters, services)
         self._kept: dict[int, list[Effect]] = {}
 
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
-        if self.name == "b1" and struck(event):
+        if self.name == self.at and struck(event):
             self._kept[event.source] = effects
             return []
         return [*effects, *self._kept.pop(event.source, [])]
+
+
+class SwappingBehind(Swapping):
+    """The same behind a link on which some events overtake others."""
+
+    at = "b2"
 
 
 class LastFirst(Tampering):
@@ -141,6 +149,14 @@ COPY_SABOTEURS = (
         keys=_COPIES,
     ),
     Saboteur("swaps", "lets an event overtake the one before", "out_of_order", _ALL, Swapping),
+    Saboteur(
+        "swaps behind a link",
+        "exchanges events that came in order over a link that reorders",
+        "out_of_order",
+        "c3, c4, c5, c6, c7",
+        SwappingBehind,
+        keys={"faults": [{"at": "0 s", "link": ["b1", "b2"], "reordering": 0.1, "reordering_by": "100 ms"}]},
+    ),
     Saboteur("last first", "hands events out from the last to the first", "out_of_order", _ALL, LastFirst),
     Saboteur(
         "overtakes elsewhere",
