@@ -65,12 +65,14 @@ class Limits:
     up, if nothing was heard of it for as long (None: never). `drops_above`: so may a broker's oldest message, while it
     keeps more than so many (None: never). The subscriber is told of it: see `GIVEN_UP`.
     `refuses_above`: a broker that keeps so many may refuse publications (None: never): see `REFUSED`. `waits_above`: it
-    may have publishers wait (None: never): see `PUBLISHERS_WAIT`."""
+    may have publishers wait (None: never): see `PUBLISHERS_WAIT`. `told_again_us`: after that long a publishers' broker
+    that had lost its disk knows again what a subscriber wants, whose broker can be reached."""
 
     lease_us: int | None = None
     drops_above: int | None = None
     refuses_above: int | None = None
     waits_above: int | None = None
+    told_again_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)

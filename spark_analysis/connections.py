@@ -166,9 +166,14 @@ class Connections:
         accepted twice."""
         for window in self.windows:
             if window.step.disk_lost and self._home(case.publisher) in window.nodes:
-                if case.finding != "spurious" and case.may_end_in(window.from_us, window.until_us):
+                until_us = self._told_again_us(case, window.until_us)
+                if case.finding != "spurious" and case.may_end_in(window.from_us, until_us):
                     return Excuse(f"{window.step.text}: with what it had accepted")
         return None
+
+    def _told_again_us(self, case: Case, whole_us: int) -> int:
+        """When a broker that is whole again without its log knows again what the subscriber wants."""
+        return whole_us
 
     def _missing(self, case: Case) -> Excuse | None:
         due_us = min(case.due_in_order_us, case.published_us + self.limit_us)

@@ -13,6 +13,8 @@ A client that dies may have been delivered what it had not recorded yet: that ma
 Plain Python over small tables, for tests as well as for Spark.
 """
 
+import functools
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -58,7 +60,10 @@ def connections_of(
     by_links = manifest.has_links and not manifest.promise.survives.any_links
     known = (away, windows, homes, limit_us, overlays, manifest.lossy, by_links)
     redundant = manifest.promise.redundant
-    return DurableConnections(*known, last_us, stays, tuple(settled), words, redundant, published_us, full=full)
+    limits = manifest.promise.limits
+    return DurableConnections(
+        *known, last_us, stays, tuple(settled), words, redundant, published_us, limits.told_again_us, full=full
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,8 @@ class DurableConnections(Connections):
     words: Words | None = None
     redundant: Sequence[RedundantEnd] = ()
     published_us: Sequence[int] = ()
+    told_again_us: int = 0
+    """See `Limits`."""
 
     def explain(self, case: Case, passage: Passage) -> Excuse | None:
         """Why the promise does not cover the finding, or None."""
@@ -97,10 +104,24 @@ class DurableConnections(Connections):
         end = self._end_of(case)
         if end is None:
             return Connections._disk_lost(self, case)
-        lost = not_covered(case, end, self.windows, self.last_us)
+        told_again_us = functools.partial(self._told_again_us, case)
+        lost = not_covered(case, end, self.windows, self.last_us, told_again_us)
         if lost is None or case.finding == "spurious":
             return None
         return Excuse(f"{lost.step.text}: before the others of {', '.join(end.names)} were whole, or could stand in")
+
+    def _told_again_us(self, case: Case, whole_us: int) -> int:
+        brokers = {stay.broker for stay in self.stays.get(case.client, ())} or {self._home(case.client)}
+        stretches = [(each.from_us, each.until_us) for each in self.away.get(case.client, ())]
+        for window in self.windows:
+            pairs = itertools.product(brokers, self._takers(case))
+            parted = any(window.separates(*pair) for pair in pairs) or (self.by_links and window.links)
+            if brokers & window.nodes or (parted and window.severs):
+                stretches.append((window.from_us, window.until_us))
+        for from_us, until_us in sorted(stretches):
+            if from_us <= whole_us + self.told_again_us:
+                whole_us = max(whole_us, until_us)
+        return min(NEVER_US, whole_us + self.told_again_us)
 
     def _takers(self, case: Case) -> Sequence[str]:
         end = self._end_of(case)

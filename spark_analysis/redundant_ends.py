@@ -12,7 +12,7 @@ Plain Python over small tables, for tests as well as for Spark.
 """
 
 import bisect
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from murmur_pubsub.promise import RedundantEnd
 from spark_analysis.excuses import Case
@@ -40,8 +40,11 @@ def is_lasting(window: Window, last_us: int) -> bool:
     return window.step.disk_lost or (window.severs and window.undone_us > last_us - ON_THE_WAY_US)
 
 
-def not_covered(case: Case, end: RedundantEnd, windows: Iterable[Window], last_us: int) -> Window | None:
-    """The loss of one of the three that met another fault of them, and may have cost the event, if there is one."""
+def not_covered(
+    case: Case, end: RedundantEnd, windows: Iterable[Window], last_us: int, told_again_us: Callable[[int], int]
+) -> Window | None:
+    """The loss of one of the three that met another fault of them, and may have cost the event, if there is one.
+    `told_again_us`: when one that is whole again knows what the subscriber wants."""
     touching = [window for window in windows if touches(window, end)]
 
     def mended_us(window: Window) -> int:
@@ -54,8 +57,8 @@ def not_covered(case: Case, end: RedundantEnd, windows: Iterable[Window], last_u
             if until_us == NEVER_US and end.witness not in lost.nodes and not is_lasting(other, last_us):
                 until_us = lost.absorbed_us + end.notices_us  # another one serves, and only it can lose anything
             if other is not lost and other.from_us <= until_us and lost.from_us <= mended_us(other):
-                both_us = min(lost.from_us, other.from_us), max(mended_us(lost), mended_us(other))
-                if case.may_end_in(*both_us):
+                whole_us = max(mended_us(lost), mended_us(other))
+                if case.may_end_in(min(lost.from_us, other.from_us), told_again_us(whole_us)):
                     return lost
     return None
 

@@ -80,9 +80,9 @@ DRAIN = {"limit": "60 s"}
 """Of schedules of which nothing else is said: what has not come by then is late in any case."""
 _STRUCTURED_DRAIN = {"limit": "5 s"}
 """Probes never rest, so that such a run never falls quiet."""
-_STRUCTURED_RECOVERY = {"limit": "60 s"}
-"""The same where all that was lost is still to come: five at a time, over a client's link that loses for ever, 50
-events take 16 s."""
+_STRUCTURED_RECOVERY = {"limit": "180 s"}
+"""The same where all that was lost is still to come: where a client's link loses three messages in ten for ever, a log
+with room for 3 messages takes one a second."""
 LINKED_RECOVERY = {"limit": "300 s"}
 """The same where brokers have links of their own, which may lose half of all messages for ever."""
 

@@ -37,8 +37,6 @@ from reliability.durable.messages import (
     Released,
     Resume,
     ToClient,
-    flat,
-    pairs,
 )
 from reliability.durable.parameters import DurableParameters
 from reliability.durable.refusing import RefusingPublishing
@@ -219,10 +217,6 @@ class Durable(Gryphon):
         return [*self._keeper.catch_up(message, self._now_us), *self._publishing.cut_log(self._now_us)]
 
     def _on_release(self, source: NodeName, message: Release) -> Sequence[Effect]:
-        if self._publishing.pubends and message.client not in self._log.record.registrations:
-            # With a disk that was lost went what the client wants: as to a `CatchUp`, its broker says it again.
-            none = flat(dict.fromkeys(pairs(message.ticks), -1))
-            return self._post(Enlisted(message.origin, message.client, -1, none, [], message.asked, 0, []))
         return [*self._keeper.release(message, self._now_us), *self._publishing.cut_log(self._now_us)]
 
     # --------------------------------------------------- subscribers' broker

@@ -9,7 +9,7 @@ client is told so when it asks for what follows. While this broker was away no l
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.machine import Effect, NodeName
@@ -110,9 +110,8 @@ class Keeper:
         registration = self._log.record.registrations.get(message.client)
         if pubend is None:
             return []
-        if registration is None:  # a disk was lost, and what was on record with it
-            unknown = Enlisted(message.origin, message.client, -1, [message.pubend, -1], [], message.asked, 0, [])
-            return [*self._post(unknown)]
+        if registration is None:
+            return self._unknown(message, [message.pubend])
         _, origin, client, number, after, has, most, asked, *_ = message
         self._log.record.release(client, number, min(has, pubend.last))
         until = pubend.knowledge.newest
@@ -135,10 +134,17 @@ class Keeper:
     def release(self, message: Release, now_us: int) -> list[Effect]:
         """A client has more than before."""
         self._heard_us[message.client] = now_us
+        if self._pubends and message.client not in self._log.record.registrations:
+            return self._unknown(message, pairs(message.ticks))
         for number, tick in pairs(message.ticks).items():
             if number in self._pubends:
                 self._log.record.release(message.client, number, min(tick, self._pubends[number].last))
         return [*self._post(Released(message.origin, message.client, message.ticks, message.asked, 0, []))]
+
+    def _unknown(self, message: CatchUp | Release, numbers: Iterable[int]) -> list[Effect]:
+        """A disk was lost, and with it what the client wants: its broker is to say that again."""
+        none = flat(dict.fromkeys(numbers, -1))
+        return [*self._post(Enlisted(message.origin, message.client, -1, none, [], message.asked, 0, []))]
 
     def owes(self, since_us: int) -> bool:
         """Is something kept for a client that was heard of since then, or has it to be told of what was given up? What

@@ -54,4 +54,5 @@ class DurableParameters(GryphonParameters):
     def limits(self) -> Limits:
         """How they limit what durable subscriptions are promised."""
         leased_us = None if self.lease is None else self.lease * 1_000
-        return Limits(leased_us, self.drop_above, self.refuse_above, self.log_most)
+        told_again_us = 2 * self.acknowledged_within[1] * 1_000
+        return Limits(leased_us, self.drop_above, self.refuse_above, self.log_most, told_again_us)

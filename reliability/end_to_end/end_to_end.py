@@ -300,7 +300,7 @@ class EndToEnd(Reliability):
 
     def _look_whether_owing(self) -> list[Effect]:
         """Something may be kept for a client that is there: until it has that, the run is not over."""
-        if not self._owes:
+        if not self._owes and not self._reminders.asks_all:
             return []
         leases = [] if self._leased_us is None else self._set_once("lease", self._leased_us)
         return [*self._set_once("owes", self._parameters.rest * 1_000 // LOOKS), *leases]
@@ -337,8 +337,8 @@ class EndToEnd(Reliability):
         if self._pubend is not None:
             self._pubend.knowledge.finalize(self._pubend.knowledge.newest)
         self._owes = self._log.record.keeps_any
-        has_lost_its_disk = self._incarnation > 0 and not records and self._redundancy is None
-        asked = self._reminders.everywhere(self._publishing.pubends) if has_lost_its_disk else []
+        has_lost_its_disk = self._incarnation > 0 and not records
+        asked = self._reminders.all_is_lost(self._publishing.pubends, self._now_us) if has_lost_its_disk else []
         done = self._publishing.forget_done(self._now_us)  # what is for nobody, of which nobody will ever speak
         return [*asked, *done, *self._look_whether_owing()]
 

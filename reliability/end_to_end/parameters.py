@@ -72,7 +72,8 @@ class EndToEndParameters:
     @property
     def limits(self) -> Limits:
         """How they limit what durable subscriptions are promised."""
-        return Limits(None if self.lease is None else self.lease * 1_000, waits_above=self.log_most)
+        leased_us = None if self.lease is None else self.lease * 1_000
+        return Limits(leased_us, waits_above=self.log_most, told_again_us=2 * self.rest_most * 1_000)
 
     @property
     def redundant(self) -> tuple[RedundantEnd, ...]:

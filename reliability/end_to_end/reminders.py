@@ -6,9 +6,9 @@ and is still kept, it names to the broker that last spoke for the client. Who la
 While nothing is heard of the client it reminds again, after a quarter of `rest` at first, then each time after twice as
 long, at most `rest_most`.
 
-A broker that was restarted does not know who is where, so it asks all brokers that may have clients; one that has lost
-its disk does so at once, since it does not even know that somebody wants anything. Reminders may be lost, or go to a
-broker that the client has left: brokers ask by themselves too, if seldom.
+A broker that was restarted does not know who is where, so it asks all brokers that may have clients. One that has lost
+its disk does not even know that somebody wants anything. It asks all of them at once, and those that say nothing again,
+for `idle`. Reminders may be lost, or go to a broker that the client has left: brokers ask by themselves too, if seldom.
 """
 
 import itertools
@@ -42,15 +42,26 @@ class Reminders:
         self._brokers = brokers
         self._rest_us = parameters.rest * 1_000
         self._rest_most_us = parameters.rest_most * 1_000
+        self._idle_us = parameters.idle * 1_000
         self._post = post
         self._where: dict[NodeName, NodeName] = {}
         """The broker that last spoke for the client."""
         self._reminded: dict[NodeName, tuple[int, int]] = {}
         """How often since something was heard, and when to remind again."""
+        self._silent: dict[NodeName, None] = {}
+        """Brokers that have said nothing since it was lost what is kept for whom."""
+        self._numbers: Sequence[int] = ()
+        self._asks_until_us = self._again_us = self._asked = 0
+
+    @property
+    def asks_all(self) -> bool:
+        """May there be clients of which nothing is on record any more?"""
+        return bool(self._silent)
 
     def heard(self, client: NodeName, broker: NodeName, now_us: int) -> None:
         """That broker has spoken for the client."""
         self._where[client] = broker
+        self._silent.pop(broker, None)
         if client in self._reminded:
             self._reminded[client] = 0, now_us + self._rest_us
 
@@ -75,6 +86,12 @@ class Reminders:
             else:
                 everywhere[pubend] = None
         due.update(((broker, pubend), {}) for broker in self._brokers for pubend in everywhere)
+        if now_us >= self._asks_until_us:  # by now they have asked by themselves
+            self._silent.clear()
+        if self._silent and self._again_us <= now_us:
+            self._again_us = now_us + doubled(self._rest_us // LOOKS, self._asked, self._rest_most_us)
+            self._asked += 1
+            due.update(((broker, pubend), {}) for broker in self._silent for pubend in self._numbers)
         for client in reminded:
             often = self._reminded.get(client, (0, 0))[0]
             self._reminded[client] = often + 1, now_us + doubled(self._rest_us // LOOKS, often, self._rest_most_us)
@@ -84,10 +101,14 @@ class Reminders:
             for effect in self._post(Reminder(broker, pubend, [*ticks], [*ticks.values()]))
         ]
 
-    def everywhere(self, pubends: Sequence[Pubend]) -> list[Effect]:
-        """Remind all brokers that may have clients: what was kept for whom is not known any more."""
-        pairs = itertools.product(pubends, self._brokers)
-        return [effect for each, broker in pairs for effect in self._post(Reminder(broker, each.number, [], []))]
+    def all_is_lost(self, pubends: Sequence[Pubend], now_us: int) -> list[Effect]:
+        """What was kept for whom is not known any more: ask all brokers that may have clients."""
+        self._silent = dict.fromkeys(self._brokers)
+        self._numbers = [pubend.number for pubend in pubends]
+        self._asks_until_us = now_us + self._idle_us
+        self._asked, self._again_us = 0, now_us + self._rest_us
+        pairs = itertools.product(self._numbers, self._brokers)
+        return [effect for number, broker in pairs for effect in self._post(Reminder(broker, number, [], []))]
 
     def _is_due(self, client: NodeName, now_us: int) -> bool:
         return self._reminded.get(client, (0, 0))[1] <= now_us

@@ -43,7 +43,13 @@ def partition(*groups: str, from_us: int = 10_000_000) -> Window:
     return Window(step, from_us, from_us, NEVER_US, NEVER_US, links=crossing)
 
 
+def ended(window: Window, until_us: int) -> Window:
+    return dataclasses.replace(window, undone_us=until_us, until_us=until_us)
+
+
 LOST = kill("b0", 10_000_000)
+BOTH_DISKS = [kill(name, 10_000_000, 12_000_000, disk_lost=True) for name in ("b0", "b1")]
+"""Whole again at 14 s."""
 CASES = {
     "the host is lost for good, and the client is at the backup": ({"windows": [LOST], "stays": AT_BACKUP}, LATE, None),
     "and so is its disk": (
@@ -74,6 +80,29 @@ CASES = {
     "the witness is lost": ({"windows": [kill("b2", 10_000_000, disk_lost=True)], "stays": STAYS,
                              "overlays": [OverlayAt(0, (*LINKS, ("b0", "b3")), True)]}, MISSING, None),
     "both are lost": ({"windows": [LOST, kill("b1", 40_000_000)]}, MISSING, "kill b0: before the others of b0, b1, b2"),
+    "both lose their disks, and the event is published when they are whole": (
+        {"windows": BOTH_DISKS}, MISSING._replace(published_us=14_100_000), None,
+    ),
+    "the same, and the subscriber is away then": (
+        {"windows": BOTH_DISKS, "away": {"c1": [Away(11_000_000, 15_000_000)]}},
+        MISSING._replace(published_us=14_100_000), "kill b0: before the others of b0, b1, b2",
+    ),
+    "the same, and it was back some time ago": (
+        {"windows": BOTH_DISKS, "away": {"c1": [Away(11_000_000, 15_000_000)]}, "told_again_us": 2_000_000},
+        MISSING._replace(published_us=17_000_001), None,
+    ),
+    "the same, and its broker was cut off from theirs meanwhile": (
+        {"windows": [*BOTH_DISKS, ended(partition("b3 c1", "b0 b1 b2 c0"), 15_000_000)]},
+        MISSING._replace(published_us=14_100_000), "kill b0: before the others of b0, b1, b2",
+    ),
+    "the same, and its broker was cut off later": (
+        {"windows": [*BOTH_DISKS, ended(partition("b3 c1", "b0 b1 b2 c0", from_us=14_050_000), 16_000_000)]},
+        MISSING._replace(published_us=14_100_000), None,
+    ),
+    "the same, and one may still have to be told": (
+        {"windows": BOTH_DISKS, "told_again_us": 200_000},
+        MISSING._replace(published_us=14_100_000), "kill b0: before the others of b0, b1, b2",
+    ),
     "both lose their disks, one long after the other": (
         {"windows": [kill("b0", 10_000_000, 11_000_000, True), kill("b1", 20_000_000, 21_000_000, True)]},
         MISSING, None,

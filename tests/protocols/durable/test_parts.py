@@ -276,6 +276,15 @@ def test_a_client_is_caught_up_step_by_step_with_what_is_safely_in_the_log() -> 
     assert p.log.record.registrations["c"].has == {0: 22}, "nobody has what was never given"
 
 
+def test_who_speaks_for_a_client_that_is_not_on_record_is_told_so() -> None:
+    """The record went with a disk. `Released` would have been the last word of it."""
+    p = Publishers()
+    unknown = Enlisted("s", "c", -1, [0, -1], [], 9, 0, [])
+    p.keeper.release(Release("p", "s", "c", [0, 170], 9, 0, []), 0)
+    p.keeper.catch_up(CatchUp("p", "s", "c", 0, 5, -1, 2, 9, 0, []), 0)
+    assert p.sent == [unknown, unknown]
+
+
 def test_a_client_of_which_nothing_is_kept_hears_so_with_the_word_that_it_is_recorded() -> None:
     p = Publishers()
     p.put(10)

@@ -118,6 +118,25 @@ def test_the_witness_is_lost_and_the_service_goes_on() -> None:
         all_of(cluster, 30)
 
 
+def test_both_logs_are_lost_at_once_and_who_is_there_gets_what_is_published_later() -> None:
+    with a_cluster() as cluster:
+        both_subscribe(cluster)
+        publish(cluster, 0, 20)
+        cluster.settle()
+        for name in ("b0", "b1"):
+            cluster.faults.kill(name, disk_lost=True)
+        cluster.advance("200 ms")
+        for name in ("b0", "b1"):
+            cluster.faults.restart(name)
+        cluster.settle()
+        cluster.advance("2 s")
+        publish(cluster, 20, 20)
+        cluster.drain()
+        assert numbers(cluster, "bob")[-20:] == numbers(cluster, "carol")[-20:] == [*range(20, 40)]
+        cluster.end()
+        assert judge_run(cluster.folder).numbers["verdict"] == "valid"
+
+
 @pytest.mark.parametrize("disk_lost", [False, True])
 def test_a_claim_that_waited_for_the_witness_is_granted_to_nobody_who_is_gone(disk_lost: bool) -> None:
     """Hunt of irbr/end_to_end/backups, seed 59: the host asked to serve alone while the backup was held up, was in a

@@ -14,6 +14,8 @@ from reliability.end_to_end.holders import Holders
 from reliability.end_to_end.messages import Reminder
 from reliability.end_to_end.parameters import EndToEndParameters
 from reliability.end_to_end.reminders import Reminders
+from reliability.gryphon.knowledge import KnowledgeStream
+from reliability.gryphon.pubend import Pubend
 from reliability.gryphon.sessions import Sessions
 from tests.protocols.durable.test_parts import event
 from tests.protocols.durable.test_whole import both_subscribe, numbers, publish
@@ -86,6 +88,16 @@ def test_all_brokers_are_asked_where_it_is_not_known_who_is_where() -> None:
     bench.reminders.heard("c1", "b1", 0)
     assert bench.until(1.25) == [(1.25, "b1", [], []), (1.25, "b2", [], [])], "c2 may be anywhere still"
     assert bench.until(1.5) == [(1.5, "b1", ["c1"], [0])]
+
+
+def test_brokers_that_say_nothing_are_asked_again_when_all_was_lost_until_they_ask_by_themselves() -> None:
+    bench = Reminding()
+    pubend = Pubend(3, KnowledgeStream())
+    assert bench.reminders.all_is_lost([pubend], 0) == [Send(to, Reminder(to, 3, [], [])) for to in ("b1", "b2")]
+    assert bench.until(1.25) == [(at, to, [], []) for at in (1.0, 1.25) for to in ("b1", "b2")]
+    bench.reminders.heard("c1", "b1", 0)
+    assert bench.until(40) == [(at, "b2", [], []) for at in (1.75, 2.75, 4.75, 8.75, 12.75, 16.75, 20.75, 24.75, 28.75)]
+    assert not bench.reminders.asks_all
 
 
 def test_who_is_on_record_again_hears_at_once_that_something_is_kept() -> None:

@@ -101,6 +101,24 @@ def test_who_is_there_when_a_disk_was_lost_gets_what_is_published_a_second_later
         valid(cluster)
 
 
+def test_who_was_cut_off_when_a_disk_was_lost_gets_what_is_published_some_seconds_after_that() -> None:
+    """What is asked as the broker begins does not reach them, and they have nothing to say."""
+    with a_cluster("irbr") as cluster:
+        both_subscribe(cluster)
+        publish(cluster, 0, 20)
+        cluster.settle()
+        cluster.faults.partition(["b0", "alice"])
+        cluster.advance("2 s")
+        lose_the_disk(cluster)
+        cluster.faults.unite()
+        cluster.advance("9 s")
+        publish(cluster, 20, 20)
+        cluster.drain()
+        for name in ("bob", "carol"):
+            assert numbers(cluster, name) == [*range(40)]
+        valid(cluster)
+
+
 @pytest.mark.parametrize("routing", [f"{__name__}:{each.__name__}" for each in (Forgetful, Nowhere)])
 def test_what_routing_loses_or_repeats_is_delivered_once_and_in_order(routing: str) -> None:
     with a_cluster(routing) as cluster:
