@@ -29,6 +29,7 @@ from spark_analysis.full_logs import full_logs
 from spark_analysis.given_up import ToldRow, Words, joined
 from spark_analysis.passages import ON_THE_WAY_US, Passage
 from spark_analysis.redundant_ends import able_to_serve, end_of, is_accepted, not_covered
+from spark_analysis.search_tree import lying_between, neighbours_of
 from spark_analysis.stays import Stay, stays_of
 
 RECORDED_US = 1_000_000
@@ -111,7 +112,7 @@ class DurableConnections(Connections):
         return Excuse(f"{lost.step.text}: before the others of {', '.join(end.names)} were whole, or could stand in")
 
     def _told_again_us(self, case: Case, whole_us: int) -> int:
-        brokers = {stay.broker for stay in self.stays.get(case.client, ())} or {self._home(case.client)}
+        brokers = self._brokers_of(case)
         stretches = [(each.from_us, each.until_us) for each in self.away.get(case.client, ())]
         for window in self.windows:
             pairs = itertools.product(brokers, self._takers(case))
@@ -122,6 +123,10 @@ class DurableConnections(Connections):
             if from_us <= whole_us + self.told_again_us:
                 whole_us = max(whole_us, until_us)
         return min(NEVER_US, whole_us + self.told_again_us)
+
+    def _brokers_of(self, case: Case) -> set[str]:
+        """Where its client was, at one time or another."""
+        return {stay.broker for stay in self.stays.get(case.client, ())} or {self._home(case.client)}
 
     def _takers(self, case: Case) -> Sequence[str]:
         end = self._end_of(case)
@@ -211,9 +216,27 @@ class DurableConnections(Connections):
         if self.words is None:
             return None
         silences = [(each.from_us, each.until_us) for each in self.away.get(case.client, ())]
-        silences += [(window.from_us, window.carried_us) for window in self.windows]
+        silences += [(window.from_us, window.carried_us) for window in self._on_the_way(case)]
         others_us = (window.from_us for window in self.windows if case.client not in window.step.nodes)
         return self.words.explain(case, joined(silences), min(others_us, default=NEVER_US))
+
+    def _on_the_way(self, case: Case) -> list[Window]:
+        """What may have kept the publishers' broker from hearing of the client."""
+        brokers, end = self._brokers_of(case), self._end_of(case)
+        publishers = self._takers(case) if end is None else end.names
+        nodes = {case.client, *brokers, *publishers}
+        if self.by_links:
+            links = (link for overlay in self.overlays for link in overlay.links if self.homes.keys().isdisjoint(link))
+            neighbours = neighbours_of(links)
+            nodes = nodes.union(*(lying_between(*ends, neighbours) for ends in itertools.product(brokers, publishers)))
+        ways = [*itertools.product(brokers, publishers), *((case.client, broker) for broker in brokers)]
+        return [
+            window
+            for window in self.windows
+            if nodes & window.nodes
+            or any(window.separates(*ends) for ends in ways)
+            or (not window.step.groups and any(link <= nodes for link in window.links))
+        ]
 
     def _died_before_it_had_subscribed(self, case: Case) -> Excuse | None:
         """Nobody but the client knows of a subscription that has not settled. If it dies, it has to begin anew."""

@@ -32,3 +32,16 @@ def search_tree(root: str, neighbours: Neighbours, broken: Sequence[Window] = ()
                 parents[peer] = name
                 queue.append(peer)
     return parents
+
+
+def lying_between(first: str, last: str, neighbours: Neighbours) -> set[str]:
+    """The nodes that a way from the first to the last may lead over, both included: all but those that only lead to
+    dead ends, where a way would have to come back by the same link."""
+    left = {name: set(peers) for name, peers in neighbours.items()}
+    for name in (ends := [name for name, peers in left.items() if len(peers) <= 1]):
+        if name not in (first, last):
+            for peer in left.pop(name, ()):
+                left[peer].discard(name)
+                if len(left[peer]) <= 1:
+                    ends.append(peer)
+    return {first, last, *left}

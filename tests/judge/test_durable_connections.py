@@ -39,11 +39,30 @@ def window(kind: FaultKind, name: str, from_us: int, until_us: int) -> Window:
     return Window(step, from_us, from_us, until_us, until_us, frozenset({name}))
 
 
-def narrow(from_us: int, until_us: int, messages_per_s: int | None = None, bytes_per_s: int | None = None) -> Window:
+def narrow(
+    from_us: int,
+    until_us: int,
+    messages_per_s: int | None = None,
+    bytes_per_s: int | None = None,
+    link: str = "b0-b1",
+) -> Window:
     """A link that carries little."""
-    link = LinkSpec(bytes_per_s=bytes_per_s, messages_per_s=messages_per_s, queue_messages=5)
-    step = FaultStep(0, FaultKind.CHANGE_LINK, "narrow b0-b1", ("b0", "b1"), link=link)
-    return Window(step, from_us, from_us, until_us, until_us, links=frozenset({frozenset(("b0", "b1"))}))
+    spec = LinkSpec(bytes_per_s=bytes_per_s, messages_per_s=messages_per_s, queue_messages=5)
+    ends = (*link.split("-"),)
+    step = FaultStep(0, FaultKind.CHANGE_LINK, f"narrow {link}", ends, link=spec)
+    return Window(step, from_us, from_us, until_us, until_us, links=frozenset({frozenset(ends)}))
+
+
+def partition(*groups: tuple[str, ...]) -> Window:
+    step = FaultStep(0, FaultKind.PARTITION, "a partition", (), groups)
+    number = {name: place for place, group in enumerate(groups) for name in group}
+    crossing = frozenset(frozenset(ends) for ends in BESIDE_LINKS if number[ends[0]] != number[ends[1]])
+    return Window(step, 4_000_000, 4_000_000, 8_000_000, 8_000_000, links=crossing)
+
+
+BESIDE_LINKS = (*LINKS, ("b1", "b2"), ("b2", "c2"))
+BESIDE = {"overlays": [OverlayAt(0, BESIDE_LINKS, True)], "homes": {**HOMES, "c2": "b2"}}
+"""A broker that is on no way to c1, with a client of its own."""
 
 
 LEASE = Words([ToldRow(8_000_000, GIVEN_UP, 1, 7, 9, 3)], ["c0", "c1"], Limits(lease_us=2_000_000), lossy=False)
@@ -151,6 +170,35 @@ CASES = {
     ),
     "its lease ran out, and a link lost messages": (
         {"words": LEASE, "windows": [narrow(4_000_000, 5_100_000)]}, LACKED, None,
+    ),
+    "its lease ran out, and a link beside the way was narrow": (
+        {"words": LEASE, "windows": [narrow(4_000_000, 5_100_000, messages_per_s=20, link="b1-b2")], **BESIDE},
+        LACKED, None,
+    ),
+    "its lease ran out, and a broker beside the way was slow": (
+        {"words": LEASE, "windows": [window(FaultKind.SLOW, "b2", 4_000_000, 8_000_000)], **BESIDE}, LACKED, None,
+    ),
+    "its lease ran out, and another client stood still": (
+        {"words": LEASE, "windows": [window(FaultKind.STALL, "c2", 4_000_000, 8_000_000)], **BESIDE}, LACKED, None,
+    ),
+    "its lease ran out, and a broker that was on the way for a while was slow": (
+        {"words": LEASE, "windows": [window(FaultKind.SLOW, "b2", 4_000_000, 8_000_000)], **BESIDE,
+         "overlays": [OverlayAt(0, BESIDE_LINKS, True), OverlayAt(9_000_000, (*BESIDE_LINKS, ("b0", "b2")), True)]},
+        LACKED, RAN_OUT,
+    ),
+    "its lease ran out, and the two ends talk straight past a slow broker": (
+        {"words": LEASE, "windows": [window(FaultKind.SLOW, "b2", 4_000_000, 8_000_000)], "by_links": False,
+         "overlays": [OverlayAt(0, (("c0", "b0"), ("b0", "b2"), ("b2", "b1"), ("b1", "c1")), True)]},
+        LACKED, None,
+    ),
+    "its lease ran out, and its broker was slow": (
+        {"words": LEASE, "windows": [window(FaultKind.SLOW, "b1", 4_000_000, 8_000_000)], **BESIDE}, LACKED, RAN_OUT,
+    ),
+    "its lease ran out, and a partition was between the two ends": (
+        {"words": LEASE, "windows": [partition(("b0", "c0"), ("b1", "b2", "c1", "c2"))], **BESIDE}, LACKED, RAN_OUT,
+    ),
+    "its lease ran out, and a partition was elsewhere": (
+        {"words": LEASE, "windows": [partition(("b0", "c0", "b1", "c1"), ("b2", "c2"))], **BESIDE}, LACKED, None,
     ),
     "it died before it had recorded the later event, and what it had withdrawn came with that": (
         {"windows": [window(KILL, "c1", 6_000_000, 6_500_000)]},
