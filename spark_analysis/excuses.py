@@ -443,7 +443,7 @@ class Excuses:
 
     def _near_in_time(self, case: Case, able: str) -> Excuse | None:
         until_us = case.published_us + ON_THE_WAY_US
-        there = sorted(self._near(case), key=lambda window: window.step.number)
+        there = sorted(self._near(case), key=lambda window: window.step.turn)
         for window in there:
             if window.holds_up and window.in_force(case.published_us, until_us):
                 until_us = max(until_us, window.until_us)
@@ -461,11 +461,11 @@ class Excuses:
         """The windows about these nodes and what is between each and the next."""
         pairs = list(itertools.pairwise(way))
         things: list[str | frozenset[str]] = [*way, *(frozenset(pair) for pair in pairs)]
-        found = {window.step.number: window for thing in things for window in self._about.get(thing, ())}
+        found = {id(window): window for thing in things for window in self._about.get(thing, ())}
         for window in self._partitions if len(way) == 2 else ():  # two nodes may talk without a link between them
             if window.separates(*way):
-                found[window.step.number] = window
-        return [found[number] for number in sorted(found)]
+                found[id(window)] = window
+        return sorted(found.values(), key=lambda window: window.step.turn)
 
     def _way(self, first: str, last: str) -> list[str]:
         """The nodes that an event passes from the first to the last, both included; from a client to itself by its

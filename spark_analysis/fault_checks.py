@@ -9,7 +9,7 @@ not have the faults it claims.
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
@@ -48,15 +48,16 @@ def check_faults(
     last_us: int,
     datagram_kinds: Collection[int] = (),
 ) -> list[FaultCheck]:
-    """One check for each window but those of orders. `rows`: the journal's rows of the nodes involved while faults were
-    in force; `last_us`: the end of the journal; `datagram_kinds`: of messages that pass beside links."""
+    """One check for each fault with a window but those of orders. `rows`: the journal's rows of the nodes involved
+    while faults were in force; `last_us`: the end of the journal; `datagram_kinds`: of messages that pass beside
+    links."""
     hindered = [
         (numbers[name], each.in_effect_us, each.undone_us)
         for each in windows
         if each.step.kind in (FaultKind.STALL, FaultKind.SLOW)
         for name in each.nodes
     ]
-    checks = []
+    checks: dict[int, FaultCheck] = {}
     for window in windows:
         if window.step.kind is FaultKind.ORDER:
             continue  # its answer says what became of it
@@ -84,8 +85,17 @@ def check_faults(
                 outcome, seen = _check_node(window, here, numbers, max(0, until_us - window.in_effect_us))
         lasts = window.undone_us == NEVER_US or window.step.kind is FaultKind.CONNECT
         ended_us = None if lasts else window.undone_us
-        checks.append(FaultCheck(window.step.number, window.step.text, window.from_us, ended_us, outcome, seen))
-    return checks
+        check = FaultCheck(window.step.number, window.step.text, window.from_us, ended_us, outcome, seen)
+        checks[check.step] = _together(checks[check.step], check) if check.step in checks else check
+    return list(checks.values())
+
+
+def _together(first: FaultCheck, second: FaultCheck) -> FaultCheck:
+    """The same of a death from which nodes came back at different times."""
+    ends = (first.until_us, second.until_us)
+    until_us = None if None in ends else max(each for each in ends if each is not None)
+    outcome = "failed" if "failed" in (first.outcome, second.outcome) else first.outcome
+    return replace(first, until_us=until_us, outcome=outcome, seen=f"{first.seen}; {second.seen}")
 
 
 def check_orders(steps: Sequence[FaultStep], answers: Mapping[int, tuple[int, int]]) -> list[FaultCheck]:

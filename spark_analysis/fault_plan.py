@@ -11,10 +11,11 @@ from spark_analysis.fault_windows import FaultStep, Window, fault_windows
 def steps_of(
     manifest: RunManifest, times: Mapping[tuple[int, int], int], answers: Mapping[int, tuple[int, int]]
 ) -> list[FaultStep]:
-    """The steps of a run's plan. `times`: of the FAULT rows, by step and stage. `answers`: time_us and value of the
-    ANSWER rows, by step: an order is in effect when it was carried out."""
+    """The steps of a run's plan, and what was done by hand or happened by itself, all in the order in which they
+    happened, which is not that of their numbers. `times`: of the FAULT rows, by step and stage. `answers`: time_us and
+    value of the ANSWER rows, by step: an order is in effect when it was carried out."""
     done = {step: time_us for step, (time_us, refused) in answers.items() if not refused}
-    return [
+    steps = (
         FaultStep(
             number,
             entry.kind,
@@ -29,9 +30,11 @@ def steps_of(
             entry.issuer,
             entry.disk_lost,
             entry.for_good,
+            entry.by_itself,
         )
         for number, entry in enumerate(manifest.faults)
-    ]
+    )
+    return sorted(steps, key=lambda step: step.turn)
 
 
 def windows_of(manifest: RunManifest, steps: Sequence[FaultStep], settled: Iterable[tuple[int, int]]) -> list[Window]:

@@ -29,13 +29,14 @@ from murmur_pubsub.promise import Recovery
 NEVER_US = 1 << 62
 _NODE_FAULTS = (*DEATHS, FaultKind.STALL, FaultKind.SLOW)
 _LINK_FAULTS = (FaultKind.CUT, FaultKind.CHANGE_LINK, *RECONFIGURES)
-_REPAIR_OF = {**UNDONE_BY, FaultKind.ORDER: RETURNS}
-"""An order is a fault where a broker is given up by it, until that one is back."""
+_UNTIL_BACK = (*DEATHS, FaultKind.ORDER)
+"""Kinds of faults that are over for each node once that is back: it had died, or an order had given it up."""
 
 
 @dataclass(frozen=True, slots=True)
 class FaultStep:
-    """A step of the plan and when it happened: ordered, and seen to be in effect (None: not, or not yet)."""
+    """A step of the plan, or what was done by hand or happened `by_itself`, and when: ordered, and seen to be in effect
+    (None: not, or not yet)."""
 
     number: int
     kind: FaultKind
@@ -50,6 +51,15 @@ class FaultStep:
     issuer: int = -1
     disk_lost: bool = False
     for_good: bool = False
+    by_itself: bool = False
+
+    @property
+    def turn(self) -> tuple[int, int]:
+        """When it was its turn among the others, and its number. A death that nobody ordered may have been any time
+        since the last answer, but what had been ordered by when it was seen had come before it."""
+        seen = self.by_itself and self.kind in DEATHS
+        time_us = self.in_effect_us if seen else self.ordered_us
+        return NEVER_US if time_us is None else time_us, self.number
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,25 +154,34 @@ class Window:
 
 class Dead:
     """Who is dead, step by step. Of those on a host or in an actor some may have died before it: they may be started
-    elsewhere while it is lost, and an actor comes back without them."""
+    elsewhere while it is lost, and an actor comes back without them. But it comes back with those that had died by
+    themselves, for the plan took them for alive when it ended the actor."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
         self._with_actor: set[str] = set()
+        self._by_themselves: set[str] = set()
 
     def hit_by(self, step: FaultStep) -> frozenset[str]:
         """Note the next step; the nodes that it is about: that it kills, or starts, if it is of such a kind."""
         nodes = frozenset(step.nodes)
         if step.kind in DEATHS:
-            nodes -= self.names
+            if step.kind is not FaultKind.KILL:
+                nodes -= self.names - self._by_themselves
             self.names |= nodes
+            self._by_themselves -= nodes
             if step.kind is FaultKind.KILL_ACTOR:
                 self._with_actor |= nodes
+            elif step.kind is FaultKind.KILL and step.by_itself:
+                self._by_themselves |= nodes
         elif step.kind in RETURNS:
             if step.kind is FaultKind.RESTART_ACTOR:
                 nodes &= self._with_actor
+            elif step.kind is FaultKind.RETURN_HOST:
+                nodes &= self.names
             self.names -= nodes
             self._with_actor -= nodes
+            self._by_themselves -= nodes
         return nodes
 
 
@@ -175,7 +194,8 @@ def fault_windows(
     recovers: Recovery | None = None,
     brokers: frozenset[str] = frozenset(),
 ) -> list[Window]:
-    """The windows of all faults that were ordered.
+    """The windows of all faults that were ordered; `steps`: in the order in which they happened. Of a death after which
+    nodes come back by different steps there is one for each of these.
 
     `settled`: (time_us, covers_us) of the SETTLED rows. `links`: those that the run began with. `limit_us`: how long
     after a fault or its repair tables may be disturbed at most. `has_links`: brokers hear of a failure over their
@@ -203,46 +223,40 @@ def fault_windows(
         at_most_us = min(NEVER_US, limited(effect_us))
         return min(settled_us, at_most_us) if has_links else at_most_us, settled_us <= at_most_us
 
-    later_about: dict[str, list[FaultStep]] = {}
-    for step in steps:
-        for name in step.nodes or ("",):
-            later_about.setdefault(name, []).append(step)
+    ends = _Ends(steps)
     windows = []
     dead = Dead()
     there = {link_key(*ends): ends for ends in links}
-    for step in steps:
+    for place, step in enumerate(steps):
         if step.kind is FaultKind.CONNECT:
             there[link_key(*step.nodes)] = (step.nodes[0], step.nodes[1])
         elif step.kind is FaultKind.DISCONNECT:
             there.pop(link_key(*step.nodes), None)
-        first = step.kind in RETURNS and bool(step.nodes) and dead.names.isdisjoint(step.nodes)
+        first = step.kind is FaultKind.RESTART and dead.names.isdisjoint(step.nodes)
         client = first and has_links and not brokers & set(step.nodes)
         comes = client or (first and not has_links)
         hit = dead.hit_by(step)
         if step.ordered_us is None or (step.kind in REPAIRS and not comes) or _breaks_nothing(step):
             continue
         comes = comes or step.kind is FaultKind.CONNECT
-        about = step.given_up or step.nodes or ("",)
-        candidates = (later for name in about for later in later_about.get(name, ()))
-        repairs = (later for later in candidates if later.number > step.number and _undoes(later, step))
-        repair = step if comes else min(repairs, key=lambda later: later.number, default=None)
-        undone_us = NEVER_US if repair is None or repair.ordered_us is None else repair.ordered_us
-        repaired_us = NEVER_US if repair is None or repair.in_effect_us is None else repair.in_effect_us
+        nodes = hit if client or step.kind in _NODE_FAULTS else frozenset(step.given_up)
         in_effect_us = NEVER_US if step.in_effect_us is None else step.in_effect_us
         absorbed_us, _ = mended(in_effect_us)
-        until_us, in_time = (NEVER_US, True) if repaired_us == NEVER_US else mended(repaired_us)
-        if step.kind is FaultKind.DISCONNECT:  # the overlay is another one, and not broken
-            until_us, repaired_us = absorbed_us, NEVER_US
-        elif step.kind is FaultKind.ORDER:
-            repaired_us = NEVER_US
-        nodes = hit if client or step.kind in _NODE_FAULTS else frozenset(step.given_up)
         broken = _links_of(step, there.values(), has_links)
-        windows.append(
-            Window(
-                step, step.ordered_us, in_effect_us, undone_us, until_us, nodes, broken, absorbed_us, repaired_us,
-                in_time,
-            )
-        )  # fmt: skip
+        for repair, names in [(step, nodes)] if comes else ends.of(place, nodes):
+            undone_us = NEVER_US if repair is None or repair.ordered_us is None else repair.ordered_us
+            repaired_us = NEVER_US if repair is None or repair.in_effect_us is None else repair.in_effect_us
+            until_us, in_time = (NEVER_US, True) if repaired_us == NEVER_US else mended(repaired_us)
+            if step.kind is FaultKind.DISCONNECT:  # the overlay is another one, and not broken
+                until_us, repaired_us = absorbed_us, NEVER_US
+            elif step.kind is FaultKind.ORDER:
+                repaired_us = NEVER_US
+            windows.append(
+                Window(
+                    step, step.ordered_us, in_effect_us, undone_us, until_us, names, broken, absorbed_us, repaired_us,
+                    in_time,
+                )
+            )  # fmt: skip
     return windows
 
 
@@ -283,12 +297,47 @@ def _breaks_nothing(step: FaultStep) -> bool:
     return takes_back(step.kind, step.link, step.work_us)
 
 
+class _Ends:
+    """By which step each fault was over, and for which of its nodes."""
+
+    def __init__(self, steps: Sequence[FaultStep]) -> None:
+        self._steps = steps
+        self._about: dict[str, list[int]] = {}
+        self._back: dict[str, list[int]] = {}
+        dead = Dead()
+        for place, step in enumerate(steps):
+            for name in step.nodes or ("",):
+                self._about.setdefault(name, []).append(place)
+            hit = dead.hit_by(step)
+            for name in hit if step.kind in RETURNS else ():
+                self._back.setdefault(name, []).append(place)
+
+    def of(self, place: int, nodes: frozenset[str]) -> list[tuple[FaultStep | None, frozenset[str]]]:
+        """The steps that ended the fault at that place, each with those of its `nodes` for which it did."""
+        step = self._steps[place]
+        if step.kind in _UNTIL_BACK:
+            by: dict[int | None, list[str]] = {}
+            for name in sorted(nodes):
+                back = None if step.for_good else _first_after(place, self._back.get(name, ()))
+                by.setdefault(back, []).append(name)
+            found = [(None if back is None else self._steps[back], frozenset(names)) for back, names in by.items()]
+            return found or [(step, nodes)]  # what nobody is hit by is over at once
+        later = (each for name in step.nodes or ("",) for each in self._about.get(name, ()) if each > place)
+        last = min((each for each in later if _undoes(self._steps[each], step)), default=None)
+        return [(None if last is None else self._steps[last], nodes)]
+
+
+def _first_after(place: int, places: Sequence[int]) -> int | None:
+    following = bisect.bisect_right(places, place)
+    return places[following] if following < len(places) else None
+
+
 def _undoes(later: FaultStep, step: FaultStep) -> bool:
-    if step.for_good or later.kind not in _REPAIR_OF.get(step.kind, ()):
+    if later.kind not in UNDONE_BY.get(step.kind, ()):
         return False
     if step.kind in _LINK_FAULTS:
         return set(later.nodes) == set(step.nodes)
-    return step.kind is FaultKind.PARTITION or bool(set(later.nodes) & set(step.given_up or step.nodes))
+    return step.kind is FaultKind.PARTITION or bool(set(later.nodes) & set(step.nodes))
 
 
 def _links_of(step: FaultStep, links: Iterable[tuple[str, str]], has_links: bool) -> frozenset[frozenset[str]]:

@@ -361,3 +361,34 @@ def test_hands_on_a_live_run_take_effect_and_play_again_in_virtual_time(tmp_path
     again = played(load_scenario(run / SAVED, ["runtime=virtual"]), tmp_path / "again")
     assert [each.text for each in read_manifest(again).faults] == [each.text for each in faults]
     assert [each.time_us for each in read_manifest(again).faults] == [each.time_us for each in faults]
+
+
+@pytest.mark.parametrize(
+    ("planned", "order", "keys"),
+    [
+        ([{"at": "2500 ms", "slow": "b1", "work": "0 s"}], {"slow": "b1", "work": "5 ms"}, {}),
+        (
+            [{"at": "1500 ms", "lose_host": 1}, {"at": "2 s", "return_host": 1}],
+            {"kill": "b2"},
+            {"hosts": 2, "placement": {"b2": 1, "b3": 1}},
+        ),
+    ],
+    ids=["slow", "kill"],
+)
+def test_what_is_done_by_hand_is_ended_by_a_later_step_of_the_plan(
+    tmp_path: Path, planned: list[dict[str, Any]], order: dict[str, Any], keys: dict[str, Any]
+) -> None:
+    loaded = check_scenario({**SCENARIO, **keys, "faults": planned}, "test")
+    run = played(loaded, tmp_path / "run", Script((1_000_000, order), finish_us=3_000_000).watched)
+    judgement = judge_run(run)
+    assert judgement.numbers["verdict"] == "valid", (judgement.numbers["reason"], judgement.checks)
+    assert [check.until_us is None for check in judgement.checks] == [False] * len(judgement.checks)
+
+
+def test_a_node_of_a_lost_host_that_is_started_elsewhere_is_not_silent_any_more(tmp_path: Path) -> None:
+    planned = [{"at": "1 s", "lose_host": 1}, {"at": "1500 ms", "restart": "b2"}, {"at": "2 s", "return_host": 1}]
+    keys = {"hosts": 2, "placement": {"b2": 1, "b3": 1}, "faults": planned}
+    judgement = judge_run(played(check_scenario({**SCENARIO, **keys}, "test"), tmp_path / "run"))
+    assert judgement.numbers["verdict"] == "valid", (judgement.numbers["reason"], judgement.checks)
+    [check] = judgement.checks
+    assert check.seen == "silent for 1.00 s; silent for 0.50 s"

@@ -20,6 +20,7 @@ from spark_analysis.main import analyze, judge
 from spark_analysis.plain_judge import judge_run
 from tests.faults.test_live_faults import SCENARIO
 from tests.faults.test_own_deaths import end_process, started
+from tests.judge.test_turns_of_faults import BY_ACTOR, written
 from tests.virtual.test_reconfiguration import TOLD
 
 SMALL = {**SCENARIO, "runtime": "virtual", "journal": "hops"}
@@ -139,6 +140,14 @@ def test_both_judges_follow_events_through_an_overlay_that_changes(tmp_path: Pat
     assert list(table["outcome"]) == [check.outcome for check in plain.checks]
     assert table["seen"].str.contains("saw it go|saw it come up|refused|carried out").all()
     assert "no path was left" in "".join(excuse.text for excuse in plain.excused.values())
+
+
+@pytest.mark.parametrize("forgets", [False, True], ids=["honest", "forgets"])
+def test_both_judges_have_an_own_death_end_with_the_restart_of_its_actor(tmp_path: Path, forgets: bool) -> None:
+    run = written(tmp_path / "run", BY_ACTOR, forgets=forgets)
+    told, plain = judge(run), judge_run(run)
+    assert {key: told[key] for key in plain.numbers} == dict(plain.numbers)
+    assert (told["verdict"], told["explained"]) == ("invalid" if forgets else "valid", 4)
 
 
 @pytest.mark.ray
