@@ -10,7 +10,7 @@ shows on top of that (a dead node writes nothing, nothing passes a cut link) the
 
 import signal
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import ray
@@ -53,7 +53,7 @@ class LiveFaultInjector:
         self._gone: list[NodeName] = []
         self._came: list[NodeName] = []
         self._own_deaths: dict[NodeName, None] = {}
-        """The nodes that died though nobody had told them to, until they are started again."""
+        """The nodes that died though nobody had told them to, until they are started again, or a step ends them too."""
         self._killed: dict[tuple[NodeName, ...], list[NodeName]] = {}
         """Which nodes the kill of an actor took down."""
         self._next_step = len(deployment.faults)
@@ -145,6 +145,8 @@ class LiveFaultInjector:
         if fault.disk_lost:
             self._group.disks_lost[fault.nodes[0]] = None
         if fault.kind in _TO_PROCESSES and fault.nodes[0] in self._group.down:
+            if fault.kind is FaultKind.KILL:
+                self._forget_own_deaths(fault.nodes)
             return  # it died before anybody told it to: it is as gone or silent as the step wants it
         if fault.kind in COMMANDS:
             self._issue(fault)
@@ -206,9 +208,14 @@ class LiveFaultInjector:
     def _kill_actor(self, nodes: tuple[NodeName, ...]) -> None:
         down = self._group.down
         self._killed[nodes] = [name for name in nodes if name not in down or name in self._own_deaths]
+        self._forget_own_deaths(nodes)
         up = [name for name in nodes if name not in down]
         if up:
             self._end_process(up)
+
+    def _forget_own_deaths(self, names: Iterable[NodeName]) -> None:
+        for name in names:
+            self._own_deaths.pop(name, None)
 
     def _end_process(self, names: Sequence[NodeName], sigkill: bool = False) -> None:
         """End the process of these nodes, which are all that are up in it, and see it gone."""
@@ -238,8 +245,7 @@ class LiveFaultInjector:
         group = self._group
         group.bring_back(names)
         self._came += names
-        for name in names:
-            self._own_deaths.pop(name, None)
+        self._forget_own_deaths(names)
         if self.base_us is not None:
             group.ask("catch_up", names, common=(self.base_us,))
             group.ask("issue", arguments={name: (self._command_steps.again(name),) for name in names})
@@ -330,6 +336,7 @@ class LiveFaultInjector:
     def _lose(self, host: int) -> None:
         if self._lose_host is None:
             raise RunError("this run cannot take hosts away")
+        self._forget_own_deaths(self.nodes_on(host))
         lost = [name for name in self.nodes_on(host) if name not in self._group.down]
         places = [self._group.places[name] for name in lost]
         self._group.down |= dict.fromkeys(lost)

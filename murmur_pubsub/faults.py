@@ -22,9 +22,10 @@ What each kind means, on both runtimes:
 - ORDER: a broker's machine is told to do something (`murmur_pubsub.machine.Order`); its answer is in the journal.
 - PUBLISH, SUBSCRIBE, UNSUBSCRIBE: a client does so, beside its script. It breaks nothing, and what it asks for is owed
   as if the script had it: a client that is started again subscribes to it again.
-- KILL_ACTOR: the process of an actor ends at once, and all nodes in it; RESTART_ACTOR: those that it took down start
-  again, in a new process. With one node in each actor that is what KILL does. Where nodes share an actor, KILL throws
-  one of them away inside the process, which goes on: its machine, its sockets and what it had not synced are gone.
+- KILL_ACTOR: the process of an actor ends at once, and all nodes in it; RESTART_ACTOR: those that it took down, or
+  that had died by themselves before it, start again, in a new process. With one node in each actor that is what KILL
+  does. Where nodes share an actor, KILL throws one of them away inside the process, which goes on: its machine, its
+  sockets and what it had not synced are gone.
 - LOSE_HOST: a whole host with its nodes is gone at once, without a word to their peers. RETURN_HOST: its
   nodes are started again (on another host, where the lost one stays away).
 """

@@ -49,6 +49,8 @@ class PlanChecker:
         self._lost: set[int] = set()
         self._killed: dict[tuple[NodeName, ...], list[NodeName]] = {}
         """The actors that were killed, and which of their nodes were up then."""
+        self._own_deaths: set[NodeName] = set()
+        """The nodes that died though no step told them to: they come back with their actor, as if that had."""
         self._wanted: dict[int, tuple[NodeName, str] | None] = {}
         """What a subscriber wants, by steps of the plan (None: it has withdrawn that)."""
         self._divided = False
@@ -79,6 +81,12 @@ class PlanChecker:
         else:
             self._check_node(fault, place)
 
+    def note(self, fault: Fault) -> None:
+        """It has happened, though no step said so."""
+        self.check(fault, f"{fault}, which was observed")
+        if fault.kind is FaultKind.KILL:
+            self._own_deaths |= {*fault.nodes}
+
     def runs(self, name: NodeName) -> bool:
         """Is the node neither down nor stalled?"""
         return name not in self._down and name not in self._stalled
@@ -93,6 +101,7 @@ class PlanChecker:
                 raise InputError(place, f"{fault}, whose actor was killed", f"restart_actor: {name} before that")
             del self._down[name]
             self._unstarted -= {name}
+            self._own_deaths.discard(name)
             return
         if down:
             raise InputError(place, f"{fault}, which is down then", "a node that is up then")
@@ -306,12 +315,14 @@ class PlanChecker:
                 raise InputError(place, f"{fault}, which is lost already", "a host that is there then")
             self._lost.add(fault.host)
             self._down |= dict.fromkeys(here)
+            self._own_deaths -= {*here}
             for name in here:
                 self._stalled.pop(name, None)
         else:
             if fault.host not in self._lost:
                 raise InputError(place, f"{fault}, which is not lost", "a host that is lost then")
             self._lost.remove(fault.host)
+            self._own_deaths -= {*here}
             for name in here:
                 if name not in self._unstarted:
                     self._down.pop(name, None)
@@ -325,7 +336,8 @@ class PlanChecker:
             up = [name for name in nodes if name not in self._down]
             if not up:
                 raise InputError(place, f"{fault}, which are down then", "an actor with a node that is up then")
-            self._killed[nodes] = up
+            self._killed[nodes] = [name for name in nodes if name in up or name in self._own_deaths]
+            self._own_deaths -= {*nodes}
             self._down |= dict.fromkeys(up)
             for name in up:
                 self._stalled.pop(name, None)

@@ -35,7 +35,7 @@ class FaultHandle:
 
     def note(self, fault: Fault) -> None:
         """It has happened, though nobody has ordered it."""
-        self._checker.check(fault, f"{fault}, which was observed")
+        self._checker.note(fault)
 
     def kill(self, name: str, sigkill: bool = False, disk_lost: bool = False) -> None:
         """End the node's process: by Ray, or by the operating system's SIGKILL. Of nodes that share an actor this one
@@ -129,7 +129,7 @@ class FaultHandle:
         self._do(Fault(0, FaultKind.KILL_ACTOR, self._targets.actor_of(name)))
 
     def restart_actor(self, name: str) -> None:
-        """Start that actor again, with the nodes that `kill_actor` took down."""
+        """Start that actor again, with the nodes that `kill_actor` took down, or that had died by themselves before."""
         self._do(Fault(0, FaultKind.RESTART_ACTOR, self._targets.actor_of(name)))
 
     def lose_host(self, number: int) -> None:

@@ -11,7 +11,7 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import Fault, FaultKind, FaultTargets, NewLinks, PlanRules, takes_back
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.places import CellPlan
-from murmur_pubsub.plan_checker import check_plan
+from murmur_pubsub.plan_checker import PlanChecker, check_plan
 
 Plan = list[Fault]
 KILL, RESTART, STALL, RESUME = FaultKind.KILL, FaultKind.RESTART, FaultKind.STALL, FaultKind.RESUME
@@ -387,3 +387,23 @@ def test_a_step_that_makes_a_node_or_link_as_before_breaks_nothing(
     kind: FaultKind, link: LinkSpec | None, work_us: int, only_repairs: bool
 ) -> None:
     assert takes_back(kind, link, work_us) == only_repairs
+
+
+@pytest.mark.parametrize("by_itself", [True, False])
+def test_who_died_by_itself_comes_back_with_its_actor_and_who_was_killed_does_not(by_itself: bool) -> None:
+    checker = PlanChecker(CHAIN)
+    if by_itself:
+        checker.note(step(KILL, "b1"))
+    else:
+        checker.check(step(KILL, "b1"), "test")
+    for each in steps((KILL_ACTOR, "b0-b1"), (RESTART_ACTOR, "b0-b1")):
+        checker.check(each, "test")
+    assert (checker.runs("b0"), checker.runs("b1")) == (True, by_itself)
+
+
+def test_an_actor_of_which_all_died_by_themselves_cannot_be_killed() -> None:
+    checker = PlanChecker(CHAIN)
+    for name in ("b0", "b1"):
+        checker.note(step(KILL, name))
+    with pytest.raises(InputError, match="kill actor of b0, b1, which are down then"):
+        checker.check(step(KILL_ACTOR, "b0-b1"), "test")
