@@ -126,7 +126,7 @@ class Hands:
         self._entries.append(timed)
         self._taken.append(fault)
         self._current = answer
-        self._steps[step] = dataclasses.replace(fault_entry(fault, self._deployment), by_hand=True)
+        self._steps[step] = dataclasses.replace(self._entry(fault), by_hand=True)
         self.enter_faults()
         self._save(0)
         return fault
@@ -152,11 +152,16 @@ class Hands:
 
     def enter_faults(self) -> None:
         """Have the manifest say what was done beside the plan, and what happened by itself, each at its step."""
-        seen = {step: fault_entry(each, self._deployment, by_itself=True) for step, each in self.observed.items()}
+        seen = {step: self._entry(each, by_itself=True) for step, each in self.observed.items()}
         beside = self._steps | seen
-        planned = self._folder.manifest.faults[: len(self._deployment.faults)]
+        planned = (self._entry(each) for each in self._deployment.faults)
         faults = (*planned, *(beside[step] for step in sorted(beside)))
         self._folder.write(dataclasses.replace(self._folder.manifest, faults=faults))
+
+    def _entry(self, fault: Fault, by_itself: bool = False) -> FaultEntry:
+        earlier = (each for each in self._taken if each.kind is FaultKind.RESTART and each.time_us <= fault.time_us)
+        started = {name for each in earlier for name in each.nodes}
+        return fault_entry(fault, self._deployment, by_itself, started)
 
     # ------------------------------------------------------------------------------------------ the plan
     def _read(self, entry: Mapping[str, Any]) -> Fault:
@@ -178,7 +183,7 @@ class Hands:
 
         def last_us(faults: Iterable[Fault], kinds: Sequence[FaultKind]) -> int:
             about = (each for each in faults if each.kind in kinds and each.time_us <= now_us)
-            hit = (each.time_us for each in about if name in fault_entry(each, self._deployment).nodes)
+            hit = (each.time_us for each in about if name in self._entry(each).nodes)
             return max(hit, default=-1)
 
         seen = self.observed.values()

@@ -60,13 +60,16 @@ def manifest_of_deployment(deployment: Deployment, name: str, runtime: Literal["
     )
 
 
-def fault_entry(fault: Fault, deployment: Deployment, by_itself: bool = False) -> FaultEntry:
-    """A fault for the manifest: the loss of a host names the nodes that were on it. `by_itself`: nobody ordered it."""
+def fault_entry(
+    fault: Fault, deployment: Deployment, by_itself: bool = False, started: Set[NodeName] = frozenset()
+) -> FaultEntry:
+    """A fault for the manifest: the loss of a host names the nodes that were on it. `by_itself`: nobody ordered it;
+    `started`: the nodes that had been started by hand before it."""
     nodes = fault.nodes
     if fault.kind in (FaultKind.LOSE_HOST, FaultKind.RETURN_HOST):
         nodes = tuple(name for name, host in deployment.hosts.items() if host == fault.host)
     if fault.kind in _OF_ALL_THERE:
-        to_come = _to_come(fault, deployment)
+        to_come = _to_come(fault, deployment) - started
         nodes = tuple(name for name in nodes if name not in to_come)
     shared = fault.kind in _IN_PROCESS and not by_itself and len(actor_of(nodes[0], deployment.actors)) > 1
     text = _happened(fault) if by_itself else f"{fault}{' in its process' if shared else ''}"
