@@ -10,7 +10,7 @@ from typing import Any
 
 from murmur_page.counted import Counted, Handled
 from murmur_page.frame import Activity, Frame, LinkState, Moved, NodeState, Pair, delay_bucket
-from murmur_pubsub.faults import COMMANDS, DEATHS, ENDS, REPAIRS, FaultKind, takes_back
+from murmur_pubsub.faults import COMMANDS, DEATHS, ENDS, REPAIRS, RETURNS, UNDONE_BY, FaultKind, takes_back
 from murmur_pubsub.journal import NONE, FaultStage, Phase, RowKind
 from murmur_pubsub.run_manifest import FaultEntry, RunManifest
 
@@ -186,23 +186,16 @@ class Observer:
         if stage == FaultStage.ORDERED or entry is None:
             frame.story.append(told)
             return False
-        ended = self._ended_by(entry)
-        if ended is not None:
+        ended = [begun for begun, each in self._open.items() if _ends(entry, each)]
+        if ended:
             told["ends"] = ended
-            del self._open[ended]
+        for begun in ended:
+            del self._open[begun]
         if not self._only_repairs(entry):
             self._open[step] = entry
         frame.story.append(told)
         self._carry_out(frame, entry)
         return True
-
-    def _ended_by(self, entry: FaultEntry) -> int | None:
-        """The step of the fault in force that this one ends."""
-        began = ENDS.get(entry.kind)
-        for step, each in self._open.items():
-            if each.kind is began and set(each.nodes) == set(entry.nodes):
-                return step
-        return None
 
     def _only_repairs(self, entry: FaultEntry) -> bool:
         ends = entry.kind in REPAIRS or takes_back(entry.kind, entry.link, entry.work_us)
@@ -270,3 +263,11 @@ class Observer:
 
 def _key(first: int, second: int) -> Pair:
     return (first, second) if first < second else (second, first)
+
+
+def _ends(entry: FaultEntry, begun: FaultEntry) -> bool:
+    """Does it end the fault that is in force? Who died by itself comes back with its actor, too."""
+    if entry.kind in RETURNS and begun.kind in DEATHS:
+        able = entry.kind in UNDONE_BY[begun.kind] or (begun.by_itself and entry.kind is FaultKind.RESTART_ACTOR)
+        return able and set(begun.nodes) <= set(entry.nodes)
+    return begun.kind is ENDS.get(entry.kind) and set(begun.nodes) == set(entry.nodes)

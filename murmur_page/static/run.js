@@ -58,8 +58,7 @@ export class Run {
     if (COMMANDS.includes(told.kind)) fault.repairs = true; // it breaks nothing
     if (told.ends !== undefined) {
       fault.repairs = true;
-      const began = this.faults.find((each) => each.step === told.ends);
-      if (began) began.until = told.t;
+      for (const began of this.faults) if (told.ends.includes(began.step)) began.until = told.t;
     }
   }
 

@@ -70,7 +70,7 @@ def written(
         for number, client in enumerate(("c1", "c2"), 1):
             run.hop(f"b{number}", client, at_us + 60, at_us + 70, 0, place)
             run.deliver(client, at_us + 70, 0, place, number)
-    for place, (tenths, kind, _) in enumerate([*plan, *own]):
+    for place, (tenths, kind, _) in sorted(enumerate([*plan, *own]), key=lambda each: each[1][0]):
         for stage in FaultStage:
             at_us = tenths * S // 10 - (S // 10 if stage is FaultStage.ORDERED and place >= len(plan) else 0)
             run.row("driver", at_us, RowKind.FAULT, sequence=place, hops=stage, value=kind)

@@ -19,6 +19,7 @@ from murmur_pubsub.journal import RowKind
 from murmur_pubsub.measure import Measure
 from murmur_pubsub.run_manifest import FaultEntry, read_manifest, write_manifest
 from murmuration.harness.cluster import Cluster
+from tests.judge.test_turns_of_faults import BY_ACTOR, BY_HOST, BY_NODES, Step, written
 from tests.spark.run_folder import RunFolder
 
 
@@ -129,9 +130,17 @@ def test_a_fault_is_told_as_asked_for_and_as_done_and_a_repair_names_what_it_end
     watched.cluster.settle()
     told = [each for each in watched.look().story if each["k"] == "fault"]
     assert [(each["step"], each["stage"], each.get("ends")) for each in told] == [
-        (0, "asked", None), (0, "done", None), (1, "asked", None), (1, "done", 0),
+        (0, "asked", None), (0, "done", None), (1, "asked", None), (1, "done", [0]),
     ]  # fmt: skip
     assert [each["text"] for each in told[::2]] == ["kill b1", "restart b1"]
+
+
+@pytest.mark.parametrize("plan", [BY_NODES, BY_ACTOR, BY_HOST], ids=["each", "actor", "host"])
+def test_who_died_by_itself_is_back_with_whatever_starts_it_again(tmp_path: Path, plan: list[Step]) -> None:
+    run = written(tmp_path / "run", plan)
+    told = [each for frame in frames_of(run, read_manifest(run), 600) for each in frame.story if each["k"] == "fault"]
+    begun = {each["step"] for each in told if each["kind"] in ("kill", "kill_actor", "lose_host")}
+    assert sorted(step for each in told for step in each.get("ends", ())) == sorted(begun)
 
 
 def test_messages_on_their_way_are_counted_until_they_arrive(watched: Watched) -> None:
