@@ -217,8 +217,17 @@ class DurableConnections(Connections):
             return None
         silences = [(each.from_us, each.until_us) for each in self.away.get(case.client, ())]
         silences += [(window.from_us, window.carried_us) for window in self._on_the_way(case)]
-        others_us = (window.from_us for window in self.windows if case.client not in window.step.nodes)
-        return self.words.explain(case, joined(silences), min(others_us, default=NEVER_US))
+        return self.words.explain(case, joined(silences), self._held_up_since_us(case))
+
+    def _held_up_since_us(self, case: Case) -> int:
+        """From when on faults of others may have held events up that came to a broker after this one."""
+        stretches = joined(
+            (window.from_us, window.carried_us + self.limit_us)
+            for window in self.windows
+            if not {case.client} & (window.nodes.union(*window.links)) or window.nodes - {case.client}
+        )
+        held_up = (from_us for from_us, until_us in stretches if from_us <= case.published_us <= until_us)
+        return next(held_up, case.published_us)
 
     def _on_the_way(self, case: Case) -> list[Window]:
         """What may have kept the publishers' broker from hearing of the client."""

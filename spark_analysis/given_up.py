@@ -4,8 +4,8 @@ A word excuses an event if it names it, came before any later event of its publi
 
 - the event had waited for a lease, with a stretch as long in which nothing need have been heard of the client. Where
   links lose messages all the time that may be any stretch;
-- or more events than a broker keeps had been published since. Where faults of others, or links that lose, may have held
-  events up on their way to the broker, those before it count too.
+- or more events than a broker keeps had been published since. Where faults of others may have held events up on their
+  way to the broker, those count too that were published while they did; where links lose messages, all.
 
 A word without a limit excuses nothing. A publication that was refused need not come at all, if as many events had been
 published by then as a broker may keep. And it must not come: a publication is decided once, and what its publisher was
@@ -70,9 +70,9 @@ class Words:
         self._lossy = lossy
         self._published_us = published_us
 
-    def explain(self, case: Case, silences: Sequence[tuple[int, int]], disturbed_us: int) -> Excuse | None:
+    def explain(self, case: Case, silences: Sequence[tuple[int, int]], held_up_us: int) -> Excuse | None:
         """Why the event need not have come, or None; `silences`: from when to when nothing may have been heard of the
-        client; `disturbed_us`: from when on a fault may have held events up."""
+        client; `held_up_us`: from when on faults may have held events up that came after this one."""
         if case.event is None:
             return None
         most, refused_us = self._limits.refuses_above, self._refused_us.get(case.event)
@@ -84,7 +84,7 @@ class Words:
                 lost = f"told that it lacks {publisher}:{word.first} to {publisher}:{word.last}"
                 if self._had_run_out(case.published_us, word.told_us, silences):
                     return Excuse(f"{case.client} was away for longer than its lease, and {lost}")
-                if self._was_full(case.published_us, word.told_us, disturbed_us):
+                if self._was_full(min(case.published_us, held_up_us), word.told_us):
                     return Excuse(f"a log was full of what {case.client} lacked, and it was {lost}")
         return None
 
@@ -97,12 +97,11 @@ class Words:
             min(until_us, told_us) - from_us >= enough_us for from_us, until_us in silences if until_us > published_us
         )
 
-    def _was_full(self, published_us: int, told_us: int, disturbed_us: int) -> bool:
+    def _was_full(self, since_us: int, told_us: int) -> bool:
         most = self._limits.drops_above
         if most is None:
             return False
-        since_us = 0 if self._lossy or disturbed_us < told_us else published_us - IN_HAND_US
-        return self._published(since_us, told_us) > most
+        return self._published(0 if self._lossy else since_us - IN_HAND_US, told_us) > most
 
     def _published(self, from_us: int, until_us: int) -> int:
         """How many events were, from then to then."""

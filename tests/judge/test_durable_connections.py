@@ -67,6 +67,11 @@ BESIDE = {"overlays": [OverlayAt(0, BESIDE_LINKS, True)], "homes": {**HOMES, "c2
 
 LEASE = Words([ToldRow(8_000_000, GIVEN_UP, 1, 7, 9, 3)], ["c0", "c1"], Limits(lease_us=2_000_000), lossy=False)
 LACKED = Case("missing", "c0", "c1", published_us=5_000_000, event=(7, 4))
+FULL = Words([ToldRow(8_000_000, GIVEN_UP, 1, 7, 9, 3)], ["c0", "c1"], Limits(drops_above=3), lossy=False,
+             published_us=[1_000_000, 2_000_000, 4_500_000, 5_000_000, 6_000_000])  # fmt: skip
+"""Of the two from the event on, and those before it, a broker keeps three."""
+SOON = {"words": FULL, "limit_us": 500_000}
+LOG_FULL = "a log was full of what c1 lacked"
 RAN_OUT = "c1 was away for longer than its lease"
 KILL = FaultKind.KILL
 CASES = {
@@ -199,6 +204,32 @@ CASES = {
     ),
     "its lease ran out, and a partition was elsewhere": (
         {"words": LEASE, "windows": [partition(("b0", "c0", "b1", "c1"), ("b2", "c2"))], **BESIDE}, LACKED, None,
+    ),
+    "its log was full, and nothing held others up": (SOON, LACKED, None),
+    "its log was full, and a broker was away for long before the event": (
+        {**SOON, "windows": [window(KILL, "b0", 1_900_000, 4_600_000)]}, LACKED, LOG_FULL,
+    ),
+    "its log was full, and a broker had been away for less than what is kept": (
+        {**SOON, "windows": [window(KILL, "b0", 2_200_000, 4_600_000)]}, LACKED, None,
+    ),
+    "its log was full, and what held others up was over": (
+        {**SOON, "windows": [window(KILL, "b0", 500_000, 4_400_000)]}, LACKED, None,
+    ),
+    "its log was full, and one fault held up what another had": (
+        {**SOON, "windows": [window(KILL, "b0", 1_900_000, 4_400_000), window(KILL, "c0", 4_800_000, 4_900_000)]},
+        LACKED, LOG_FULL,
+    ),
+    "its log was full, and it was away itself": (
+        {**SOON, "windows": [window(KILL, "c1", 1_900_000, 4_600_000)]}, LACKED, None,
+    ),
+    "its log was full, and it was away with others of its actor": (
+        {
+            **SOON,
+            "windows": [
+                dataclasses.replace(window(KILL, "c1", 1_900_000, 4_600_000), nodes=frozenset({"c0", "c1"})),
+            ],
+        },
+        LACKED, LOG_FULL,
     ),
     "it died before it had recorded the later event, and what it had withdrawn came with that": (
         {"windows": [window(KILL, "c1", 6_000_000, 6_500_000)]},
