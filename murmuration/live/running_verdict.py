@@ -18,6 +18,7 @@ class RunningVerdictProgram:
     def __init__(self, run: Path) -> None:
         self._run = run
         self._reading: asyncio.Task[None] | None = None
+        self._starting = asyncio.Lock()
         self._said: dict[str, Any] = {}
 
     @property
@@ -26,13 +27,15 @@ class RunningVerdictProgram:
         return {"running": self._said} if self._said else {}
 
     async def start(self) -> None:
-        """Begin, unless it goes on already. Raises `InputError` where Spark cannot run."""
+        """Begin, unless it goes on already; who asks while it begins waits for that. Raises `InputError` where Spark
+        cannot run."""
         from spark_analysis.session import check_java
 
-        if self._reading is None or self._reading.done():
-            await asyncio.to_thread(check_java)
-            self._said = {"waiting": "Spark is started …"}
-            self._reading = asyncio.create_task(self._read())
+        async with self._starting:
+            if self._reading is None or self._reading.done():
+                await asyncio.to_thread(check_java)
+                self._said = {"waiting": "Spark is started …"}
+                self._reading = asyncio.create_task(self._read())
 
     async def close(self) -> None:
         """End it."""

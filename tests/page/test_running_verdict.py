@@ -29,3 +29,20 @@ def test_a_program_that_fails_is_told_and_ended_like_any_other(
         await judge.close()
 
     asyncio.run(scenario())
+
+
+def test_two_who_ask_at_once_are_told_by_one_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = tmp_path / "begun"
+    monkeypatch.setattr(running_verdict, "_GIVING_WAY", ("sh", "-c", f"echo >> {begun}; echo '{{}}'; cat"))
+
+    async def scenario() -> None:
+        judge = RunningVerdictProgram(tmp_path)
+        await asyncio.gather(judge.start(), judge.start())
+        async with asyncio.timeout(20):
+            while judge.told:  # until the program has said something
+                await asyncio.sleep(0.01)
+        await judge.start()
+        await judge.close()
+
+    asyncio.run(scenario())
+    assert begun.read_text().count("\n") == 1
