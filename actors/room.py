@@ -29,10 +29,14 @@ _USUAL_PORTS = (49_152, 65_535)
 _HOW = "`ulimit -n` before murmur; above the hard limit: /etc/security/limits.conf, or docker's --ulimit nofile"
 
 
+def fitting_actors(memory_bytes: int, density: int = 1) -> int:
+    """How many actors of that many nodes fit beside Ray into this much memory."""
+    return max(0, (memory_bytes - RAY_BYTES) // (ACTOR_BYTES + (density - 1) * NODE_BYTES))
+
+
 def fitting_nodes(memory_bytes: int, density: int = 1) -> int:
     """How many nodes fit beside Ray into this much memory."""
-    actor_bytes = ACTOR_BYTES + (density - 1) * NODE_BYTES
-    return max(0, (memory_bytes - RAY_BYTES) // actor_bytes) * density
+    return fitting_actors(memory_bytes, density) * density
 
 
 def check_room(deployment: Deployment) -> None:

@@ -94,7 +94,8 @@ def deploy(
             if plans:
                 scripts[broker] = BrokerScript(plans)
     try:
-        hosts = place_brokers(brokers, scenario.placement, joined or local_hosts(scenario.hosts))
+        rooms, clients = joined or local_hosts(scenario.hosts), len(nodes) - len(brokers)
+        hosts = place_brokers(brokers, scenario.placement, rooms, clients, scenario.density)
     except InputError as error:
         raise loaded.error_at(tuple(error.place.split(".")), error.found, error.allowed) from None
     newcomers, has_datagrams = frozenset(scenario.newcomers), scenario.datagrams is not None

@@ -17,7 +17,7 @@ _NAMED_MAX = 10
 
 @dataclass(frozen=True, slots=True)
 class HostRoom:
-    """A host to put nodes on; `room`: how many of the run fit (None: not known); `zone`: of its cloud."""
+    """A host to put nodes on; `room`: how many actors of the run fit (None: not known); `zone`: of its cloud."""
 
     name: str
     address: str
@@ -30,15 +30,17 @@ def local_hosts(number: int) -> list[HostRoom]:
     return [HostRoom(str(each), "127.0.0.1") for each in range(number)]
 
 
-def place_brokers(brokers: Sequence[NodeName], policy: Policy, hosts: Sequence[HostRoom]) -> dict[NodeName, int]:
+def place_brokers(
+    brokers: Sequence[NodeName], policy: Policy, hosts: Sequence[HostRoom], clients: int, density: int
+) -> dict[NodeName, int]:
     """The number of the host of each broker; raises `InputError` (place: the scenario's key).
 
-    spread: brokers take turns on the hosts. pack: a host is filled before the next one is used. A mapping of
-    brokers to hosts (number, name or address) or zones pins those, and the others are spread; brokers pinned to a
-    zone take turns on its hosts.
+    spread: brokers take turns on the hosts. pack: a host is filled before the next one is used, the first beside the
+    clients. A mapping of brokers to hosts (number, name or address) or zones pins those, and the others are spread;
+    brokers pinned to a zone take turns on its hosts.
     """
     if policy == "pack":
-        return _packed(brokers, hosts)
+        return _packed(brokers, hosts, clients, density)
     pinned: dict[NodeName, int] = {}
     turns: Counter[str | int] = Counter()
     if not isinstance(policy, str):
@@ -53,22 +55,30 @@ def place_brokers(brokers: Sequence[NodeName], policy: Policy, hosts: Sequence[H
     return pinned | {broker: number % len(hosts) for number, broker in enumerate(others)}
 
 
-def check_room(placed: Mapping[NodeName, int], others: int, hosts: Sequence[HostRoom]) -> None:
-    """Raise `InputError` if a host has not the memory for its nodes; `others` are on the first one."""
+def check_room(placed: Mapping[NodeName, int], clients: int, hosts: Sequence[HostRoom], density: int) -> None:
+    """Raise `InputError` if a host has not the memory for its actors, each of `density` brokers or clients."""
     for number, host in enumerate(hosts):
-        nodes = sum(at == number for at in placed.values()) + (others if number == 0 else 0)
-        if host.room is not None and nodes > host.room:
-            found = f"{nodes} nodes on host {host.address} ({host.name})"
+        brokers = sum(at == number for at in placed.values())
+        actors = _actors(brokers, density) + (_actors(clients, density) if number == 0 else 0)
+        if host.room is not None and actors > host.room:
+            found = f"{actors} actors on host {host.address} ({host.name})"
             raise InputError("placement", found, f"at most {host.room} there, or more hosts, or a higher density")
 
 
-def _packed(brokers: Sequence[NodeName], hosts: Sequence[HostRoom]) -> dict[NodeName, int]:
+def _actors(nodes: int, density: int) -> int:
+    return -(-nodes // density)
+
+
+def _packed(brokers: Sequence[NodeName], hosts: Sequence[HostRoom], clients: int, density: int) -> dict[NodeName, int]:
+    fitting = [None if host.room is None else host.room * density for host in hosts]
+    if fitting[0] is not None:  # clients share no actor with brokers
+        fitting[0] = max(0, fitting[0] - _actors(clients, density) * density)
     placed: dict[NodeName, int] = {}
-    number, left = 0, hosts[0].room
+    number, left = 0, fitting[0]
     for broker in brokers:
         while left == 0 and number + 1 < len(hosts):
             number += 1
-            left = hosts[number].room
+            left = fitting[number]
         placed[broker] = number
         left = None if left is None else left - 1
     return placed

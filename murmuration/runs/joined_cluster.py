@@ -31,18 +31,18 @@ class JoinedCluster:
 
     @property
     def rooms(self) -> list[HostRoom]:
-        """The hosts, with their room for nodes."""
-        from actors.room import fitting_nodes
+        """The hosts, with their room for actors."""
+        from actors.room import fitting_actors
 
         return [
-            HostRoom(each.name, each.address, fitting_nodes(each.memory, self.density), each.zone)
+            HostRoom(each.name, each.address, fitting_actors(each.memory, self.density), each.zone)
             for each in self.hosts
         ]
 
     def check(self, deployment: Deployment) -> None:
         """Raise `InputError` for a deployment that does not fit, or whose faults would break hosts of the cluster."""
         clients = len(deployment.nodes) - len(deployment.hosts)
-        check_room(deployment.hosts, clients, self.rooms)
+        check_room(deployment.hosts, clients, self.rooms, self.density)
         for fault in deployment.faults:
             if fault.kind is FaultKind.LOSE_HOST:
                 found, allowed = f"{fault} on the cluster at {self.address}", "that fault on hosts of the run's own"
