@@ -19,11 +19,13 @@ import psutil
 from actors.joining import Host
 from actors.private_ray import private_ray
 from actors.reaper import processes_of
-from murmur_pubsub.errors import RunError
+from murmur_pubsub.errors import InputError, RunError
 
 _HEAD = ("gcs_server", "raylet")
 _ROOT = Path(__file__).resolve().parents[1]
 _OBJECT_STORE_BYTES = 80 * 1024 * 1024
+_KILLED_S = 10.0
+"""So long a process that was killed may take to be gone."""
 
 
 def words_of(error: Exception) -> str:
@@ -75,15 +77,19 @@ def ray_session(
     `address` None starts a Ray of this run's own, with a folder of its own, which no other program can use
     (`private_ray`); otherwise the cluster is joined, of whose hosts those `joined` are used (none: the one this process
     is on). `hosts` above one starts this number of raylets here, each of which stands for a host that can be lost.
+    Raises `InputError` in a program that is in a Ray already, of which there is one in a process at a time.
     """
+    import ray
+
+    if ray.is_initialized():
+        allowed = "none, for murmur begins or joins one itself (ray.shutdown() first, or a process of its own)"
+        raise InputError("Ray", "one that this program is in already", allowed)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     if address is None:
         with private_ray(), _own_ray(actors, hosts) as session:
             yield session
         return
-    import ray
-
     try:
         _begin_ray(address=address)
         identifiers = [each.identifier for each in joined] or [ray.get_runtime_context().get_node_id()]
@@ -151,6 +157,8 @@ def _own_ray(actors: int, hosts: int) -> Iterator[RaySession]:
             ray.shutdown()
             if cluster is not None:
                 cluster.shutdown()
+            if session is None:  # Ray knows nothing of processes whose start was broken off
+                _kill_all(folder)
         assert reaper.stdin is not None
         if not lost:  # otherwise it looks for what is left
             reaper.stdin.write(b"done\n")
@@ -170,11 +178,18 @@ def _give_up(folder: str) -> None:
     one."""
     import ray
 
-    for process in processes_of(os.getpid(), folder):
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process.kill()
+    _kill_all(folder)
     atexit.unregister(ray.shutdown)
     atexit.register(_leave)
+
+
+def _kill_all(folder: str) -> None:
+    """Kill this process's Ray in that folder, and see it gone."""
+    processes = processes_of(os.getpid(), folder)
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(processes, timeout=_KILLED_S)
 
 
 def _leave() -> None:

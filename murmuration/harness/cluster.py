@@ -176,7 +176,8 @@ class Cluster:
         `clients` are names with their brokers; without them, each broker has one: `c0` at the first, and so on.
         `parameters` are those of the protocols, by the protocol's name, such as `{"epidemic": {"algorithm": "push"}}`.
         `keys` are further keys of a scenario, such as `links={"delay": "2 ms"}`, `failure_detection`, `hosts`,
-        `datagrams`. The run folder is made in `folder`, or in a temporary place that is kept. Raises `InputError`.
+        `datagrams`. The run folder is made in `folder`, or in a temporary place that is kept. Live, it begins a Ray of
+        its own, so the program may not be in one already. Raises `InputError`.
         """
         for key in keys:
             if key in _GIVEN_OTHERWISE:
