@@ -20,7 +20,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from actors.actor_settings import ActorSettings
 from actors.clock import Clock
 from actors.node_actor import NodeActor
-from actors.processes import ProcessPlace
+from actors.processes import ProcessGoneError, ProcessPlace
 from actors.resident import Arrival, Listening
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import InputError, RunError
@@ -360,7 +360,7 @@ class ActorGroup:
                 raise self._told(names[0], error.cause) from error
             except ray.exceptions.RayActorError as error:
                 if wanted or self.on_death is None:
-                    raise RunError(f"the actor of {names[0]} died: {error}") from error
+                    raise ProcessGoneError(f"the actor of {names[0]} died: {error}") from error
                 if self._actors[self._actor_of[names[0]]] is actor:  # else they are back already, in a new one
                     self._note_death(names[0])
                 return None
@@ -379,9 +379,14 @@ class ActorGroup:
     def _note_death(self, name: NodeName) -> None:
         """The process that holds this node is gone."""
         serving = [each for each in self.together(name) if self._serves(each)]
+        if serving and not self._vanished(serving[0]):
+            self.died_by_itself(name)
+
+    def died_by_itself(self, name: NodeName) -> None:
+        """The process that holds this node is gone, and on this host or one that is there."""
         # Those that are stalled do not answer, and die with the others all the same.
         there = [each for each in self.together(name) if each in self.addresses and each not in self.down]
-        if serving and self.on_death is not None and not self._vanished(serving[0]):
+        if self.on_death is not None:
             self.on_death(there)
 
     def _at_work(self, name: NodeName, waited: str) -> tuple[tuple[int, ...] | None, ProtocolError | None]:

@@ -8,16 +8,17 @@ that does not take effect is a `RunError`, because a run without the faults it c
 shows on top of that (a dead node writes nothing, nothing passes a cut link) the analysis checks.
 """
 
+import contextlib
 import signal
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import ray
 
 from actors.actor_group import ActorGroup
 from actors.clock import Clock
-from actors.processes import await_state, is_here, send_signal
+from actors.processes import ProcessGoneError, await_state, is_here, send_signal
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import RunError
 from murmur_pubsub.faults import COMMANDS, ENDS, Fault, FaultKind, link_key
@@ -198,20 +199,35 @@ class LiveFaultInjector:
 
     def kill(self, name: NodeName, sigkill: bool = False) -> None:
         """End the node: its process, and see it gone; or the node alone, if others share that process."""
-        if not self._group.shares(name):
-            self._end_process((name,), sigkill)
-            return
-        self._group.down[name] = None
-        self._group.crash(name)
-        self._take_down((name,))
+        with self._or_gone((name,)):
+            if not self._group.shares(name):
+                self._end_process((name,), sigkill)
+            else:
+                self._group.down[name] = None
+                self._group.crash(name)
+                self._take_down((name,))
+        self._forget_own_deaths((name,))
 
     def _kill_actor(self, nodes: tuple[NodeName, ...]) -> None:
         down = self._group.down
         self._killed[nodes] = [name for name in nodes if name not in down or name in self._own_deaths]
-        self._forget_own_deaths(nodes)
         up = [name for name in nodes if name not in down]
         if up:
-            self._end_process(up)
+            with self._or_gone(up):
+                self._end_process(up)
+        self._forget_own_deaths(nodes)
+
+    @contextlib.contextmanager
+    def _or_gone(self, names: Sequence[NodeName]) -> Iterator[None]:
+        """What is done to these nodes, unless their process turns out to have died by itself. Nobody had noticed until
+        now; they are as gone, or as silent, as is wanted of them."""
+        group = self._group
+        try:
+            yield
+        except ProcessGoneError:
+            for name in names:
+                group.down.pop(name, None)
+            group.died_by_itself(names[0])
 
     def _forget_own_deaths(self, names: Iterable[NodeName]) -> None:
         for name in names:
@@ -254,22 +270,24 @@ class LiveFaultInjector:
         """Hold the node, and stop its process and see it stopped, if no others share that."""
         group = self._group
         group.stalled[name] = []
-        if not group.hold(name, True):
-            raise RunError(f"{name} is not there to be stalled")
-        if not group.shares(name):
-            send_signal(group.places[name], signal.SIGSTOP)
-            await_state(group.places[name], "stopped")
+        with self._or_gone((name,)):
+            if not group.hold(name, True):
+                raise RunError(f"{name} is not there to be stalled")
+            if not group.shares(name):
+                send_signal(group.places[name], signal.SIGSTOP)
+                await_state(group.places[name], "stopped")
 
     def resume(self, name: NodeName) -> None:
         """Let the process go on, and then the node: a process that was only stopped would take what waits in the kernel
         before it could be told that its links are cut."""
         group = self._group
-        if not group.shares(name):
-            send_signal(group.places[name], signal.SIGCONT)
-            await_state(group.places[name], "running")
-        if not group.hold(name, False):
-            raise RunError(f"{name} does not go on")
-        del group.stalled[name]
+        with self._or_gone((name,)):
+            if not group.shares(name):
+                send_signal(group.places[name], signal.SIGCONT)
+                await_state(group.places[name], "running")
+            if not group.hold(name, False):
+                raise RunError(f"{name} does not go on")
+            del group.stalled[name]
 
     def sever(self, links: list[tuple[NodeName, ...]]) -> None:
         """Let nothing pass these links."""

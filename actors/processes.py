@@ -18,6 +18,10 @@ ProcessState = Literal["running", "stopped", "gone"]
 _POLL_S = 0.005
 
 
+class ProcessGoneError(RunError):
+    """A process is gone, and nobody here has ended it."""
+
+
 class ProcessPlace(NamedTuple):
     """Where an actor's process is: the host's name, Ray's identifier of the host, the number of the process."""
 
@@ -37,7 +41,7 @@ def own_place(host: str) -> ProcessPlace:
 
 
 def send_signal(place: ProcessPlace, number: signal.Signals) -> None:
-    """Send the signal; raises `RunError` if the process is gone already."""
+    """Send the signal; raises `ProcessGoneError` if the process is gone already."""
     _there(place, _send, place.pid, int(number))
 
 
@@ -63,7 +67,7 @@ def _send(pid: int, number: int) -> None:
     try:
         os.kill(pid, number)
     except ProcessLookupError:
-        raise RunError(f"process {pid} is gone already") from None
+        raise ProcessGoneError(f"process {pid} is gone already") from None
 
 
 def _await(pid: int, wanted: ProcessState, timeout_s: float) -> ProcessState:

@@ -91,6 +91,10 @@ class PlanChecker:
         """Is the node neither down nor stalled?"""
         return name not in self._down and name not in self._stalled
 
+    def is_down(self, name: NodeName) -> bool:
+        """Has the node been taken down, and not been started again?"""
+        return name in self._down
+
     def _check_node(self, fault: Fault, place: str) -> None:
         (name,) = fault.nodes
         kind, down, stalled = fault.kind, name in self._down, name in self._stalled

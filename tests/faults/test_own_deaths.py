@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from actors import actor_group
+from actors.processes import await_state
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.journal import FaultStage, RowKind
 from murmur_pubsub.journal_rows import read_segment
@@ -89,6 +90,39 @@ def test_a_client_that_dies_by_itself_is_a_fault_too(tmp_path: Path) -> None:
         cluster.wait_for(lambda: len(cluster.clients["bob"].deliveries(wanted)) == 1)
     judged = judge_run(tmp_path / "run")
     assert judged.numbers["verdict"] == "valid", judged.numbers
+
+
+@pytest.mark.parametrize(
+    ("density", "steps"), [(1, ("stall", "stall, kill")), (1, ("stall, resume",)), (3, ("kill", "stall, resume"))]
+)
+def test_a_step_that_finds_its_node_dead_by_itself_is_done_and_the_run_goes_on(
+    tmp_path: Path, density: int, steps: tuple[str, ...]
+) -> None:
+    """What comes before the comma is done before the process dies, which nobody notices before the step."""
+    dead = ["b1"] if density == 1 else ["b0", "b1", "b2"]
+    with started(tmp_path / "run", density=density) as cluster:
+        group = cluster._runtime._run.group  # type: ignore[attr-defined]
+        alice, bob = cluster.clients["alice"], cluster.clients["bob"]
+        wanted = bob.subscribe("n >= 0")
+        cluster.settle()
+        for number, step in enumerate(steps, 1):
+            *before, last = step.split(", ")
+            for each in before:
+                getattr(cluster.faults, each)("b1")
+            end_process(cluster, "b1")
+            await_state(group.places["b1"], "gone")
+            getattr(cluster.faults, last)("b1")
+            assert len(cluster._runtime.observed) == number * len(dead)
+            alice.publish({"n": 0})  # a broker on the way is away
+            for name in dead:
+                cluster.faults.restart(name)
+            cluster.settle()
+            alice.publish({"n": number})
+            cluster.wait_for(lambda n=number: {"n": n} in [each.attributes for each in bob.deliveries(wanted)])  # type: ignore[misc]
+    assert read_manifest(tmp_path / "run").by_themselves == [f"death of {name}" for name in dead] * len(steps)
+    judged = judge_run(tmp_path / "run")
+    assert judged.numbers["verdict"] == "valid", judged.numbers
+    assert "failed" not in [check.outcome for check in judged.checks]
 
 
 def test_a_node_that_is_back_before_its_answer_is_looked_at_is_not_taken_for_dead(tmp_path: Path) -> None:
