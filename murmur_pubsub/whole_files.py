@@ -1,5 +1,6 @@
 """Files that are there whole or as they were before, whatever ends the writing: a full disk or an interrupt."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +24,23 @@ def whole(path: Path) -> Iterator[Path]:
         draft.unlink(missing_ok=True)
 
 
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """The same of a folder: a new and empty draft of it."""
+    draft = path.with_name(f"{DRAFT}{path.name}")
+    shutil.rmtree(draft, ignore_errors=True)
+    try:
+        draft.mkdir()
+        yield draft
+        shutil.rmtree(path, ignore_errors=True)
+        draft.rename(path)
+    except OSError as error:
+        raise DiskError.of(path, error) from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
 def write_text(path: Path, text: str) -> None:
-    """The same of a text."""
+    """A whole file with this text."""
     with whole(path) as draft:
         draft.write_text(text, encoding="utf-8")

@@ -24,7 +24,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from murmur_pubsub.client import CLIENT_MESSAGES
-from murmur_pubsub.errors import InputError
+from murmur_pubsub.errors import DiskError, InputError
 from murmur_pubsub.journal import RowKind
 from murmur_pubsub.journal_store import store_at
 from murmur_pubsub.message import kind_of
@@ -340,7 +340,8 @@ class _Analysis:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line: one run folder; prints the verdict as one line of JSON, exit code 2 for bad input."""
+    """The command line: one run folder; prints the verdict as one line of JSON. Exit code 2 for bad input, 1 for a full
+    disk."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         if len(given) != 1 or given[0].startswith("-"):
@@ -349,6 +350,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:
         print(error, file=sys.stderr)
         return 2
+    except DiskError as error:
+        print(error, file=sys.stderr)
+        return 1
     print(json.dumps(verdict))
     return 0
 

@@ -18,6 +18,7 @@ from pyarrow import dataset, parquet
 from pyspark.sql import DataFrame
 
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.whole_files import whole, whole_folder, write_text
 from spark_analysis.given_up import REFUSED_AND_DELIVERED
 from spark_analysis.table_columns import TABLES, check_columns
 from spark_analysis.verdict import RefusedDelivered
@@ -39,7 +40,8 @@ class FindingsFound:
 
 
 class AnalysisFolder:
-    """`RUN/analysis`, written anew by every analysis and read by reports."""
+    """`RUN/analysis`, written anew by every analysis and read by reports. Each file is there whole or not at all; what
+    writes raises `DiskError`."""
 
     def __init__(self, run: Path) -> None:
         self.folder = run / "analysis"
@@ -59,8 +61,9 @@ class AnalysisFolder:
     def write_frame(self, name: str, frame: pd.DataFrame) -> None:
         """The same for a table that no job makes."""
         check_columns(name, list(frame.columns))
-        frame.to_parquet(self.folder / f"{name}.parquet", index=False)
-        frame.to_csv(self.folder / f"{name}.csv", index=False)
+        with whole(self.folder / f"{name}.parquet") as draft:
+            frame.to_parquet(draft, index=False)
+        self._write_csv(name, frame)
 
     def write_findings(self, table: DataFrame | pa.Table) -> FindingsFound:
         """All findings to Parquet, to CSV the first `FINDINGS_IN_CSV_MAX` of each kind by publication; how many there
@@ -68,11 +71,12 @@ class AnalysisFolder:
         path = self.folder / "findings.parquet"
         if isinstance(table, pa.Table):
             check_columns("findings", table.column_names)
-            path.mkdir()
-            parquet.write_table(table, path / "findings.parquet")
+            with whole_folder(path) as draft:
+                parquet.write_table(table, draft / "findings.parquet")
         else:
             check_columns("findings", table.columns)
-            table.write.parquet(str(path))
+            with whole_folder(path) as draft:
+                table.write.parquet(str(draft), mode="overwrite")
         order = ["published_us", "source", "sequence", "subscriber", "finding"]
         found = FindingsFound(Counter(), Counter(), 0)
         first = pd.DataFrame()
@@ -86,12 +90,12 @@ class AnalysisFolder:
             found.refused = _with_refused(found.refused, findings)
             together = pd.concat([first, findings]) if len(first) else findings
             first = together.sort_values(order).groupby("finding").head(FINDINGS_IN_CSV_MAX)
-        first.to_csv(self.folder / "findings.csv", index=False)
+        self._write_csv("findings", first)
         return found
 
     def write_json(self, name: str, document: dict[str, Any]) -> None:
         """A small document beside the tables."""
-        (self.folder / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        write_text(self.folder / f"{name}.json", json.dumps(document, indent=1) + "\n")
 
     def read(self, name: str) -> pd.DataFrame:
         """A table as it was written; raises `InputError` if the run has not been analysed."""
@@ -117,6 +121,10 @@ class AnalysisFolder:
                 str(path), f"no analysis ({error})", "a run that `murmur analyze` has been through"
             ) from None
         return document
+
+    def _write_csv(self, name: str, frame: pd.DataFrame) -> None:
+        with whole(self.folder / f"{name}.csv") as draft:
+            frame.to_csv(draft, index=False)
 
 
 def _with_refused(so_far: RefusedDelivered | None, findings: pd.DataFrame) -> RefusedDelivered | None:

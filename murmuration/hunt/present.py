@@ -17,6 +17,7 @@ import yaml
 
 from murmur_pubsub.errors import InputError, RunError
 from murmur_pubsub.promise import DEFAULT_RECOVERY_LIMIT_US
+from murmur_pubsub.whole_files import write_text
 from murmuration.hunt.difference import first_difference
 from murmuration.hunt.symptoms import Symptom, Tried, tried
 from murmuration.hunt.trial import LOSSY_LIMIT_US, deployment_of
@@ -76,7 +77,7 @@ def write_schedule(
 ) -> None:
     """Write the scenario and the test."""
     text = yaml.safe_dump(whole_scenario(keys), sort_keys=False)
-    (folder / "scenario.yaml").write_text(text)
+    write_text(folder / "scenario.yaml", text)
     first = symptom.words.partition("\n")[0].replace('"""', "'''")
     sizes = f"Shrunk from {_told(before)} to {_told(sizes_of(keys))}."
     told = (
@@ -85,7 +86,7 @@ def write_schedule(
     )
     words = "\n\n".join(textwrap.fill(each, _WIDTH) for each in told)
     test = _TEST.format(words=words, text=text, properties=tuple(properties))
-    (folder / "test_finding.py").write_text(test)
+    write_text(folder / "test_finding.py", test)
 
 
 def write_story(folder: Path, keys: Mapping[str, Any], symptom: Symptom, properties: Sequence[str] = ()) -> None:
@@ -95,7 +96,7 @@ def write_story(folder: Path, keys: Mapping[str, Any], symptom: Symptom, propert
     played = tried(keys, properties)
     if time.monotonic() - began > _LONG_S:
         return
-    (folder / "difference.txt").write_text("\n".join(_differences(keys, properties)) + "\n")
+    write_text(folder / "difference.txt", "\n".join(_differences(keys, properties)) + "\n")
     event = _event(played, symptom)
     if event is not None:
         _trace(folder, whole_scenario(keys), event, symptom)
@@ -139,5 +140,5 @@ def _trace(folder: Path, keys: Mapping[str, Any], event: tuple[int, int], sympto
             return
         way = follow(run, *event)
         lines = list(way_lines(way, [f"the judge: {symptom.words}"]))
-        (folder / "trace.txt").write_text("\n".join(lines) + "\n")
+        write_text(folder / "trace.txt", "\n".join(lines) + "\n")
         draw_way(way, folder / "trace.svg")

@@ -12,6 +12,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from murmur_pubsub.deployment import make_machine
+from murmur_pubsub.whole_files import whole
 from murmuration.hunt.chunk import Quarry
 from murmuration.hunt.coverage import COARSE
 from murmuration.hunt.folder import HuntFolder
@@ -131,4 +132,5 @@ def _draw_curve(folder: HuntFolder) -> None:
         axes.set_ylim(bottom=0)
         if schedules:
             axes.legend(fontsize="small")
-        figure.savefig(folder.folder / "curve.svg", format="svg", metadata={"Date": None})
+        with whole(folder.folder / "curve.svg") as draft:
+            figure.savefig(draft, format="svg", metadata={"Date": None})

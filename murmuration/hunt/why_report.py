@@ -8,6 +8,7 @@ from typing import Any
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
+from murmur_pubsub.whole_files import whole, write_text
 from murmuration.hunt.difference import RowWords, began_us_of, play_rows
 from murmuration.hunt.trial import deployment_of
 from murmuration.hunt.why import Why
@@ -21,7 +22,7 @@ def write_why(why: Why, keys: Mapping[str, Any], folder: Path) -> str:
     """Write `why.txt` and `why.svg` into the folder; the text."""
     text = "\n".join(_lines(why, keys)) + "\n"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "why.txt").write_text(text)
+    write_text(folder / "why.txt", text)
     _draw(why, folder / "why.svg")
     return text
 
@@ -70,4 +71,5 @@ def _draw(why: Why, path: Path) -> None:
         axes.set_xlabel("forked so long after publishing began (s)")
         axes.set_ylabel("share of the forks that fail")
         axes.set_ylim(-0.03, 1.03)
-        figure.savefig(path, format="svg", metadata={"Date": None})
+        with whole(path) as draft:
+            figure.savefig(draft, format="svg", metadata={"Date": None})

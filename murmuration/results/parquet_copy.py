@@ -1,12 +1,10 @@
 """A copy of a run's tables as Parquet, for notebooks and other tools."""
 
 import json
-import shutil
 from dataclasses import fields
 from pathlib import Path
 
-from murmur_pubsub.errors import DiskError
-from murmur_pubsub.whole_files import DRAFT
+from murmur_pubsub.whole_files import whole_folder
 from murmuration.results.load import load_run
 from murmuration.results.run_tables import RunTables
 
@@ -19,17 +17,9 @@ def copy_tables(run: Path, with_spark: bool) -> Path:
     `with_spark`: the active Spark writes them, piece by piece, where the run may be larger than memory. The attributes
     of an event are a JSON text. Raises `DiskError`, and leaves the tables that were there.
     """
-    place, draft = run / "tables", run / f"{DRAFT}tables"
-    shutil.rmtree(draft, ignore_errors=True)
-    try:
-        draft.mkdir()
+    place = run / "tables"
+    with whole_folder(place) as draft:
         _write_tables(run, draft, with_spark)
-        shutil.rmtree(place, ignore_errors=True)
-        draft.rename(place)
-    except OSError as error:
-        raise DiskError.of(place, error) from error
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
     return place
 
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from murmur_pubsub.errors import DiskError
+
 
 def kept_lines(path: Path) -> Iterator[Any]:
     """What each line says; nothing if there is no such file."""
@@ -23,15 +25,18 @@ def kept_lines(path: Path) -> Iterator[Any]:
 
 
 def keep_lines(path: Path, lines: Sequence[Any]) -> None:
-    """Add a line for each, on disk when this returns."""
+    """Add a line for each, on disk when this returns; raises `DiskError`."""
     if not lines:
         return
-    with path.open("ab") as file:
-        if file.tell() and not _ends_whole(path):
-            file.write(b"\n")
-        file.write("".join(json.dumps(line) + "\n" for line in lines).encode())
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with path.open("ab") as file:
+            if file.tell() and not _ends_whole(path):
+                file.write(b"\n")
+            file.write("".join(json.dumps(line) + "\n" for line in lines).encode())
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise DiskError.of(path, error) from error
 
 
 def _ends_whole(path: Path) -> bool:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from murmur_pubsub.errors import DiskError
 from murmur_pubsub.journal import JournalWriter, RowKind, SideKind
 from murmur_pubsub.journal_store import store_at
 from spark_analysis.journal_source import journal_files
@@ -30,6 +31,17 @@ def test_the_command_line_exits_with_2_and_one_line(tmp_path: Path, capsys: pyte
 def test_the_command_line_wants_one_run_folder(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
     assert "the folder of a run" in capsys.readouterr().err
+
+
+def test_a_full_disk_exits_with_1_and_the_name_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(run: Path) -> None:
+        raise DiskError(str(run / "report.html"), "No space left on device")
+
+    monkeypatch.setattr("spark_analysis.main.analyze", full)
+    assert main([str(tmp_path)]) == 1
+    assert capsys.readouterr() == ("", f"{tmp_path / 'report.html'}: No space left on device\n")
 
 
 def test_positions_go_on_over_the_segments_of_a_writer(tmp_path: Path) -> None:

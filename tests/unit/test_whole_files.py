@@ -1,19 +1,36 @@
 """Results are there whole or as they were before, also where the disk has no room for all of one."""
 
+import errno
+import os
 import resource
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
+import pyarrow as pa
 import pytest
+from matplotlib.figure import Figure
 
 from murmur_pubsub.errors import DiskError, InputError
 from murmur_pubsub.whole_files import whole, write_text
 from murmuration.commands.main import page_command, trace_command
+from murmuration.hunt.folder import HuntFolder
+from murmuration.hunt.present import sizes_of, write_schedule, write_story
+from murmuration.hunt.summary import write_summary
+from murmuration.hunt.symptoms import Symptom
+from murmuration.hunt.why import Certainty, Why
+from murmuration.hunt.why_report import write_why
 from murmuration.papers.lab.results import PaperResult, ResultTable
 from murmuration.results.parquet_copy import copy_tables
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import load_scenario
+from murmuration.sweeps.kept_lines import keep_lines
+from spark_analysis.table_columns import TABLES
+from spark_analysis.tables import AnalysisFolder
+from tests.hunt.hunting import hunt
+from tests.hunt.test_coverage import CHAIN
 
 _SMALL = ["overlay.brokers=4", "workload.clients=4", "workload.publications=5"]
 
@@ -88,3 +105,65 @@ def test_nor_does_a_table_of_a_paper(tmp_path: Path) -> None:
     with room_for(2_000), pytest.raises(DiskError, match=r"numbers.csv: File too large"):
         result.write(tmp_path)
     assert [each.read_text() for each in tmp_path.iterdir()] == ["before"]
+
+
+def test_nor_does_a_table_of_an_analysis(tmp_path: Path) -> None:
+    folder, drops = AnalysisFolder(tmp_path), pd.DataFrame({"reason": ["full"] * 2_000, "messages": range(2_000)})
+    begun = folder.begin()
+    findings = pa.table({name: pa.array(range(2_000)) for name in TABLES["findings"].columns})
+    writings: dict[str, Callable[[], object]] = {
+        "drops.parquet": lambda: folder.write_frame("drops", drops),
+        "findings.parquet": lambda: folder.write_findings(findings),
+        "verdict.json": lambda: folder.write_json("verdict", {"reason": "x" * 2_000}),
+    }
+    for name, write in writings.items():
+        with room_for(1_000), pytest.raises(DiskError, match=rf"analysis/{name}: .*ile too large"):
+            write()
+        assert not list(begun.iterdir())
+    with room_for(14_000), pytest.raises(DiskError, match=r"analysis/drops.csv: File too large"):
+        folder.write_frame("drops", drops)
+    assert [path.name for path in begun.iterdir()] == ["drops.parquet"]
+
+
+@pytest.mark.parametrize(
+    "name", ["scenario.yaml", "test_finding.py", "difference.txt", "trace.txt", "why.txt", "why.svg", "curve.svg"]
+)
+def test_nor_does_what_a_hunt_writes(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = {**CHAIN, "links": {"loss": 0.1}}
+    keys["faults"] = [{"at": "100 ms", "kill": "b1", "for": "100 ms"}]
+    symptom = Symptom("missing", "an event did not come")
+    (tmp_path / name).write_text("before")
+    _fill_the_disk_at(name, monkeypatch)
+
+    def write_all() -> None:
+        write_schedule(tmp_path, keys, symptom, sizes_of(keys))
+        write_story(tmp_path, keys, symptom)
+        write_why(Why(symptom, [Certainty(0, 0, 2), Certainty(1_000, 2, 2)], 0, 1_000), keys, tmp_path)
+        write_summary(hunt(tmp_path, 1), HuntFolder(tmp_path))
+
+    with pytest.raises(DiskError, match=rf"^{tmp_path / name}: No space left on device$"):
+        write_all()
+    assert (tmp_path / name).read_text() == "before"
+    assert not list(tmp_path.glob(".draft-*"))
+
+
+def _fill_the_disk_at(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a text or picture of that name a part is written, and no more."""
+
+    def patched(kept: Callable[..., object]) -> Callable[..., object]:
+        def write(*arguments: Any, **options: Any) -> object:
+            path = next(each for each in arguments if isinstance(each, Path))
+            if not path.name.endswith(name):
+                return kept(*arguments, **options)
+            path.write_bytes(b"half")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        return write
+
+    for owner, writes in ((Path, "write_text"), (Figure, "savefig")):
+        monkeypatch.setattr(owner, writes, patched(getattr(owner, writes)))
+
+
+def test_a_line_that_finds_no_room_is_named_by_its_file(tmp_path: Path) -> None:
+    with room_for(1_000), pytest.raises(DiskError, match=r"/log.jsonl: File too large$"):
+        keep_lines(tmp_path / "log.jsonl", ["x" * 2_000])
