@@ -14,7 +14,7 @@ import networkx as nx
 
 from murmur_page.graph_layout import Position, on_circle, positions
 from murmur_pubsub.deployment import Deployment
-from murmur_pubsub.errors import InputError
+from murmur_pubsub.json_file import read_json
 from murmur_pubsub.places import CellPlan, RingPlace
 from murmur_pubsub.plain_data import from_plain, to_plain
 from murmur_pubsub.run_manifest import RunManifest
@@ -63,12 +63,10 @@ def layout_of_run(run: Path, manifest: RunManifest) -> Layout:
     """The layout that the run folder keeps, or one from its manifest; raises `InputError` for one that is damaged."""
     path = run / _FILE
     try:
-        return from_plain(Layout, json.loads(path.read_text(encoding="utf-8")), str(path))
+        return from_plain(Layout, read_json(path, "the layout of a run, or no such file"), str(path))
     except FileNotFoundError:
         brokers = manifest.brokers
         return _by_links(brokers, [edge for edge in manifest.overlay.edges if set(edge) <= set(brokers)])
-    except (OSError, ValueError) as error:
-        raise InputError(str(path), f"no readable JSON ({error})", "the layout of a run, or no such file") from None
 
 
 def write_layout(run: Path, layout: Layout) -> None:

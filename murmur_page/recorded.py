@@ -1,6 +1,5 @@
 """A run that is over, or as far as it has come, as the data of a page: its head and a bounded number of frames."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from murmur_page.head import head_of
 from murmur_page.journal_tail import NEVER_US, JournalTail, last_row_us
 from murmur_page.observer import Observer
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.json_file import read_json
 from murmur_pubsub.run_manifest import RunManifest, read_manifest
 
 _FRAMES_MAX, _FRAMES_MAX_IN_FILE = 600, 400
@@ -55,8 +55,8 @@ def judged(run: Path) -> dict[str, Any]:
     """The verdict, if the run has been judged."""
     path = run / "analysis" / "verdict.json"
     try:
-        return {"verdict": json.loads(path.read_text(encoding="utf-8"))}
-    except (OSError, ValueError):
+        return {"verdict": read_json(path, "the verdict of a run, or no such file", ("verdict", "reason"))}
+    except FileNotFoundError:
         return {}
 
 

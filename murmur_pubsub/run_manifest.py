@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import DEATHS, REPAIRS, FaultKind
+from murmur_pubsub.json_file import read_json
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.measure import Measure
 from murmur_pubsub.plain_data import from_plain, to_plain
@@ -293,12 +294,9 @@ def read_manifest(run: Path) -> RunManifest:
         hint = f" (did you mean {str(run.parent / near[0])!r}?)" if near else ""
         raise InputError(str(run), f"no such folder{hint}", "the folder of a run")
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        said = read_json(path, "the manifest of a run")
     except FileNotFoundError:
         raise InputError(str(run), f"a folder without {_FILE}", "the folder of a run") from None
-    except (OSError, ValueError) as error:
-        raise InputError(str(path), f"no readable JSON ({error})", "the manifest of a run") from error
-    said = dict(document) if isinstance(document, dict) else {}
     for key, allowed in (("format", FORMAT), ("schema_version", MANIFEST_VERSION)):
         found = said.pop(key, None)
         if found != allowed:

@@ -15,7 +15,7 @@ from murmur_pubsub.whole_files import write_text
 from spark_analysis import plots, wording
 from spark_analysis.found_picture import found_picture
 from spark_analysis.tables import FINDINGS_IN_CSV_MAX, SMALL_TABLES, AnalysisFolder
-from spark_analysis.verdict import DAMAGE
+from spark_analysis.verdict import DAMAGE, verdict_keys
 
 TEMPLATES = Path(__file__).parent / "templates"
 FINDINGS_SHOWN = 50
@@ -63,7 +63,7 @@ def write_report(run: Path) -> Path:
     """Write `RUN/report.html` from `RUN/analysis`; raises `InputError` if the run has not been analysed."""
     manifest = read_manifest(run)
     folder = AnalysisFolder(run)
-    verdict = folder.read_json("verdict")
+    verdict = folder.read_json("verdict", verdict_keys())
     path = run / "report.html"
     if verdict.get("finding") == DAMAGE:
         damages = _records(folder.read(DAMAGE))
@@ -71,7 +71,7 @@ def write_report(run: Path) -> Path:
         write_text(path, page)
         return path
     tables = {name: folder.read(name) for name in (*SMALL_TABLES, "faults")}
-    summary = folder.read_json("summary")
+    summary = folder.read_json("summary", ("bucket_us", "first_us", "last_us"))
     findings = folder.read_findings()
     scenario = run / "scenario.yaml"
     live = _live(run, manifest, findings)
@@ -98,7 +98,7 @@ def write_report(run: Path) -> Path:
         findings_in_csv=len(findings),
         findings_in_csv_max=FINDINGS_IN_CSV_MAX,
         environment=_environment(manifest),
-        scenario=scenario.read_text(encoding="utf-8") if scenario.exists() else None,
+        scenario=scenario.read_text(encoding="utf-8", errors="replace") if scenario.exists() else None,
         **figure_script(*(() if live is None else live.scripts)),
     )
     write_text(path, page)

@@ -129,7 +129,7 @@ TABLES: Mapping[str, Table] = {
 
 
 def check_columns(name: str, columns: Sequence[str]) -> None:
-    """Raise ValueError if the table is to be written with other columns than are told of it."""
+    """Raise ValueError if the table has other columns than are told of it."""
     told = list(TABLES[name].columns)
     if list(columns) != told:
         raise ValueError(f"the table {name} has the columns {list(columns)}; spark_analysis.table_columns tells {told}")

@@ -8,6 +8,7 @@ CSV.
 import json
 import shutil
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,15 @@ from pyarrow import dataset, parquet
 from pyspark.sql import DataFrame
 
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.json_file import read_json, taken_apart
 from murmur_pubsub.whole_files import whole, whole_folder, write_text
+from spark_analysis.findings_file import read_findings
 from spark_analysis.given_up import REFUSED_AND_DELIVERED
 from spark_analysis.table_columns import TABLES, check_columns
 from spark_analysis.verdict import RefusedDelivered
 
 FINDINGS_IN_CSV_MAX = 10_000
+_ANALYSED = "a run that `murmur analyze` has been through"
 SMALL_TABLES = tuple(name for name in TABLES if name not in ("findings", "faults", "damage"))
 """Those of metrics."""
 
@@ -101,26 +105,26 @@ class AnalysisFolder:
         """A table as it was written; raises `InputError` if the run has not been analysed."""
         path = self.folder / f"{name}.parquet"
         if not path.exists():
-            raise InputError(str(path), "no such table", "the folder of a run that `murmur analyze` has been through")
-        return pd.read_parquet(path)
+            raise InputError(str(path), "no such table", _ANALYSED)
+        with taken_apart(path, _ANALYSED):
+            table = pd.read_parquet(path)
+            check_columns(name, list(table.columns))
+        return table
 
     def read_findings(self) -> pd.DataFrame:
         """The findings that went to CSV."""
         path = self.folder / "findings.csv"
         if not path.exists():
-            raise InputError(str(path), "no such table", "the folder of a run that `murmur analyze` has been through")
-        return pd.read_csv(path, keep_default_na=False, dtype={"subscriber": "Int64"})
+            raise InputError(str(path), "no such table", _ANALYSED)
+        return read_findings(path)
 
-    def read_json(self, name: str) -> dict[str, Any]:
-        """A document beside the tables; raises `InputError` if the run has not been analysed."""
+    def read_json(self, name: str, keys: Iterable[str] = ()) -> dict[str, Any]:
+        """A document beside the tables, with these keys; raises `InputError` if the run has not been analysed."""
         path = self.folder / f"{name}.json"
         try:
-            document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise InputError(
-                str(path), f"no analysis ({error})", "a run that `murmur analyze` has been through"
-            ) from None
-        return document
+            return read_json(path, _ANALYSED, keys)
+        except FileNotFoundError:
+            raise InputError(str(path), "no such file", _ANALYSED) from None
 
     def _write_csv(self, name: str, frame: pd.DataFrame) -> None:
         with whole(self.folder / f"{name}.csv") as draft:

@@ -116,6 +116,11 @@ def decide(facts: Facts) -> dict[str, Any]:
     }
 
 
+def verdict_keys() -> tuple[str, ...]:
+    """What stands in every verdict."""
+    return tuple(decide(Facts("complete", dict.fromkeys((*COUNTS, "required", "delivered", "published"), 0))))
+
+
 def tell_conjured(node: str, source: int, sequence: int) -> str:
     """In words: the node had an event which it neither published nor received."""
     return f"{node} had {source}:{sequence}, and the journal does not show how it came there"
@@ -126,8 +131,7 @@ def decide_damaged(damages: Sequence[Damage]) -> dict[str, Any]:
     named = "; ".join(map(str, damages[:_NAMED_MAX]))
     more = len(damages) - _NAMED_MAX
     reason = f"the journal is damaged: {named}" + (f"; and {more:,} more (see the table of damage)" if more > 0 else "")
-    nothing = Facts("complete", dict.fromkeys((*COUNTS, "required", "delivered", "published"), 0))
-    return dict.fromkeys(decide(nothing)) | {
+    return dict.fromkeys(verdict_keys()) | {
         "verdict": "unknown",
         "finding": DAMAGE,
         "reason": reason,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.json_file import read_json
 from murmuration.bench.matrix import Cell
 from murmuration.bench.plan import digest_of
 from murmuration.sweeps.folder import held_folder, write_whole
@@ -45,11 +46,11 @@ class BenchFolder:
             known = {"format": "murmur-bench", "schema_version": 1, "version": own_version(), "brokers": self._brokers}
             path = self.folder / "bench.json"
             if path.exists():
-                there = json.loads(path.read_text())
+                there = read_json(path, "the bench that was begun there, or a new folder (--out)")
                 if there != known:
                     found = f"a bench of {there.get('brokers')} brokers by murmur {there.get('version')}"
                     allowed = f"one of {self._brokers} brokers by murmur {known['version']}, or a new folder (--out)"
-                    raise InputError(str(self.folder), found, allowed)
+                    raise InputError(str(path), found, allowed)
             write_whole(path, json.dumps(known, indent=1) + "\n")
             for left in self.scratch.iterdir():
                 shutil.rmtree(left, ignore_errors=True)
@@ -72,9 +73,12 @@ class BenchFolder:
     def _read(self) -> None:
         for found in kept_lines(self._path):
             try:
-                record = {key: found[key] for key in (*IDENTITY, "digest", "verdict", "figures", "cpu_s")}
+                record = {key: found[key] for key in (*IDENTITY, "digest")}
+                record["verdict"] = {key: found["verdict"][key] for key in VERDICT_KEPT}
+                record["figures"] = dict(found["figures"].items())
+                record["cpu_s"] = float(found["cpu_s"])
                 self._records[tuple(record[key] for key in IDENTITY)] = record
-            except (KeyError, TypeError):
+            except (KeyError, TypeError, AttributeError, ValueError):
                 continue
 
 

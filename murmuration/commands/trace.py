@@ -1,6 +1,5 @@
 """What `murmur trace` prints and writes: one event's way, as text and as a Lamport diagram."""
 
-import csv
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 from murmur_pubsub.errors import InputError
 from murmuration.commands.ending import result_at
 from spark_analysis.event_way import follow
+from spark_analysis.findings_file import read_findings
 from spark_analysis.lamport import draw_way
 from spark_analysis.way_text import way_lines
 
@@ -24,7 +24,8 @@ def trace_event(run: Path, event: str, out: Path | None) -> None:
     if path.suffix not in _FORMATS:
         raise InputError("--out", str(path), "a file that ends with " + ", ".join(_FORMATS))
     way = follow(run, source, sequence)
-    for line in way_lines(way, judged(run / "analysis" / "findings.csv", event)):
+    found = list(judged(run / "analysis" / "findings.csv", event))
+    for line in way_lines(way, found):
         print(line)
     with result_at(path, out):
         drawn = draw_way(way, path)
@@ -37,7 +38,8 @@ def judged(findings: Path, event: str) -> Iterator[str]:
     if not findings.exists():
         yield "what the judge found is not kept here: murmur analyze writes it"
         return
-    about = [row for row in csv.DictReader(findings.read_text().splitlines()) if row["event"] == event]
+    listed = read_findings(findings)
+    about = listed[listed["event"] == event].to_dict("records")
     for row in about:
         why = f"; explained by {row['explanation']}" if row["explanation"] else ""
         finding = row["finding"].replace("_", " ")

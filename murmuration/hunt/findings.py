@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from murmur_pubsub.errors import InputError
+from murmur_pubsub.json_file import check_keys, read_json
 from murmuration.hunt.chunk import Found
 from murmuration.hunt.present import sizes_of, write_schedule, write_story
 from murmuration.hunt.showing import how_it_shows
@@ -58,6 +58,19 @@ class Finding:
         return str(self.record["reason"]).partition("\n")[0]
 
 
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """What has to stand in the file of a finding."""
+
+    pair: str
+    symptom: str
+    reason: str
+    shows: str
+    sorts: tuple[str, ...]
+    schedules: int
+    origins: tuple[str, ...]
+
+
 class FindingStore:
     """The findings in a folder. `properties`: those that were asked for, by their dotted paths."""
 
@@ -69,13 +82,10 @@ class FindingStore:
     def read(self) -> None:
         """Those of earlier on; raises `InputError` for a file that is none."""
         for path in sorted(self._folder.glob(f"[0-9]*/{_FILE}")):
-            try:
-                record = json.loads(path.read_text())
-                cause = Cause(str(record["shows"]), tuple(record["sorts"]))
-                finding = Finding(path.parent, record["pair"], record["symptom"], cause, record)
-            except (ValueError, KeyError, TypeError) as error:
-                raise InputError(str(path), repr(error), "a finding as the hunt wrote it, or no such file") from None
-            self.all.append(finding)
+            record = read_json(path, "a finding as the hunt wrote it, or no such file")
+            check_keys(_Record, record, path)
+            cause = Cause(record["shows"], tuple(record["sorts"]))
+            self.all.append(Finding(path.parent, record["pair"], record["symptom"], cause, record))
 
     @property
     def origins(self) -> set[str]:

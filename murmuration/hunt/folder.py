@@ -6,12 +6,14 @@ schedule that reached something new, with what that was. `findings/` has a folde
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.json_file import check_keys, read_json, taken_apart
 from murmuration.hunt.chunk import Found, Quarry
 from murmuration.hunt.fault_draws import DrawnFault
 from murmuration.hunt.schedule import Schedule
@@ -22,6 +24,41 @@ from murmuration.version import own_version
 
 _FORMAT = "murmur-hunt"
 _SCHEMA_VERSION = 3
+_BEGUN = "the hunt that was begun there, or a new folder (--out)"
+_KEPT = "lines as the hunt wrote them, or no such file"
+
+
+@dataclass(frozen=True, slots=True)
+class _Lost:
+    """What has to stand in the log of a chunk that did not come back."""
+
+    chunk: int
+    pair: str
+    at_s: float
+    lost: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Played:
+    """And of one that did."""
+
+    chunk: int
+    pair: str
+    at_s: float
+    schedules: int
+    refused: int
+    cpu_s: float
+    verdicts: Mapping[str, int]
+    places: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Reached:
+    """What has to stand in the corpus of each schedule."""
+
+    pair: str
+    scenario: Mapping[str, Any]
+    places: tuple[str, ...]
 
 
 class HuntFolder:
@@ -41,13 +78,23 @@ class HuntFolder:
             yield
 
     def chunks(self) -> Iterator[dict[str, Any]]:
-        """What was written of each chunk."""
-        yield from kept_lines(self._log)
+        """What was written of each chunk; raises `InputError` for a line that is no chunk's."""
+        for record in kept_lines(self._log):
+            check_keys(_Lost if isinstance(record, dict) and "lost" in record else _Played, record, self._log)
+            with taken_apart(self._log, _KEPT):
+                list(self.found_in(record))
+            yield record
 
-    def corpus(self) -> Iterator[tuple[str, Schedule, list[str]]]:
-        """(pair, schedule, what it was the first to reach), in the order in which they came."""
+    def corpus(self, pairs: Collection[str]) -> Iterator[tuple[str, Schedule, list[str]]]:
+        """(pair, schedule, what it was the first to reach), in the order in which they came; raises `InputError` for a
+        line that is none of these pairs'."""
         for line in kept_lines(self._corpus):
-            yield line["pair"], _schedule(line), line["places"]
+            check_keys(_Reached, line, self._corpus)
+            with taken_apart(self._corpus, _KEPT):
+                schedule = _schedule(line)
+            if line["pair"] not in pairs:
+                raise InputError(f"{self._corpus}, key pair", repr(line["pair"]), ", ".join(pairs))
+            yield line["pair"], schedule, line["places"]
 
     def add_chunk(self, record: dict[str, Any], found: Sequence[Found] = ()) -> None:
         """Keep what is known of a chunk."""
@@ -59,7 +106,7 @@ class HuntFolder:
 
     def found_in(self, record: Mapping[str, Any]) -> Iterator[Found]:
         """What was found in the chunk of that record."""
-        for each in record["found"]:
+        for each in record.get("found", ()):
             yield Found(_schedule(each["schedule"]), each["keys"], Symptom(*each["symptom"]), each["number"])
 
     def add_reached(self, pair: str, reached: Sequence[tuple[Schedule, list[str]]]) -> None:
@@ -94,13 +141,11 @@ class HuntFolder:
                 raise InputError(str(self.folder), "findings, and no hunt.json", "the folder of a hunt, or a new one")
             write_whole(path, json.dumps(known, indent=1) + "\n")
             return
-        try:
-            there = json.loads(path.read_text())
+        there = read_json(path, _BEGUN)
+        with taken_apart(path, _BEGUN):
             found = _difference(there, json.loads(json.dumps(known)))
-        except (ValueError, AttributeError) as error:
-            found = f"no JSON of a hunt ({error})"
         if found is not None:
-            raise InputError(str(path), found, "the hunt that was begun there, or a new folder (--out)")
+            raise InputError(str(path), found, _BEGUN)
 
 
 def _schedule(line: Mapping[str, Any]) -> Schedule:

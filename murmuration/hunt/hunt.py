@@ -200,7 +200,7 @@ class Hunt:
             else:
                 self._count(record)
                 self._look_into(record["chunk"], self._folder.found_in(record))
-        for pair, schedule, places in self._folder.corpus():
+        for pair, schedule, places in self._folder.corpus(self.corpora):
             self.corpora[pair].take(schedule, places)
 
     def _count(self, record: Mapping[str, Any]) -> None:

@@ -4,24 +4,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from murmur_pubsub.run_manifest import read_manifest
 
 
 def found(run: Path) -> dict[str, Any]:
     """The findings by where ways ended, and the ways, as `spark_analysis.found_picture` has them; nothing if the run
-    was not judged."""
+    was not judged. Raises `InputError` for a file that has none."""
     path = run / "analysis" / "findings.csv"
     if not path.exists():
         return {}
+    from spark_analysis.findings_file import read_findings
     from spark_analysis.found_picture import found_picture
 
-    try:
-        findings = pd.read_csv(path, keep_default_na=False, dtype={"subscriber": "Int64"})
-    except pd.errors.EmptyDataError:
-        return {}
-    return found_picture(run, read_manifest(run), findings)
+    return found_picture(run, read_manifest(run), read_findings(path))
 
 
 def way_of(run: Path, source: int, sequence: int) -> Mapping[str, Any]:

@@ -1,11 +1,11 @@
 """The runs in a folder, as a list to choose from."""
 
-import json
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.json_file import read_json
 from murmur_pubsub.run_manifest import read_manifest
 
 
@@ -49,6 +49,6 @@ def _listed(folder: Path) -> ListedRun:
 
 def _verdict(folder: Path) -> str | None:
     try:
-        return str(json.loads((folder / "analysis" / "verdict.json").read_text())["verdict"])
-    except (OSError, ValueError, KeyError):
+        return str(read_json(folder / "analysis" / "verdict.json", "a verdict", ("verdict",))["verdict"])
+    except (FileNotFoundError, InputError):
         return None

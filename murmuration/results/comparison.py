@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.json_file import read_json
 from murmur_pubsub.run_manifest import RunManifest
 from murmuration.results.load import load_run
 
@@ -107,7 +108,6 @@ def _ratio(count: int, of: int) -> float | None:
 
 def _verdict(folder: Path) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = json.loads((folder / "analysis" / "verdict.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return read_json(folder / "analysis" / "verdict.json", "the verdict of a run, or no such file", ("verdict",))
+    except FileNotFoundError:
         return {}
-    return found

@@ -15,12 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.json_file import read_json, taken_apart
 from murmur_pubsub.progress import Progress
 from murmur_pubsub.whole_files import DRAFT, whole
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import check_scenario
 from murmuration.sweeps.plan import SweepPlan, SweepPoint
 from murmuration.version import own_version
+
+RECORDED = "a point as the sweep wrote it, or no such file"
+_BEGUN = "the sweep that was begun there, or a new folder (--out)"
 
 
 class SweepFolder:
@@ -42,21 +46,24 @@ class SweepFolder:
         """By which a point's files are found."""
         return f"{point.number:04d}"
 
+    def path(self, point: SweepPoint) -> Path:
+        """Where what is known of a judged point is kept."""
+        return self.points / f"{self.name(point)}.json"
+
     def is_played(self, point: SweepPoint) -> bool:
         """Is there a whole run of the point?"""
         return (self.runs / self.name(point)).is_dir()
 
     def record(self, point: SweepPoint) -> dict[str, Any] | None:
-        """What was written of a judged point, or None."""
+        """What was written of a judged point, or None; raises `InputError` for a file that is none."""
         try:
-            record: dict[str, Any] = json.loads((self.points / f"{self.name(point)}.json").read_text())
+            return read_json(self.path(point), RECORDED)
         except FileNotFoundError:
             return None
-        return record
 
     def write_record(self, point: SweepPoint, record: dict[str, Any]) -> None:
         """Keep what is known of a judged point."""
-        write_whole(self.points / f"{self.name(point)}.json", json.dumps(record, indent=1) + "\n")
+        write_whole(self.path(point), json.dumps(record, indent=1) + "\n")
 
     def forget_run(self, point: SweepPoint) -> None:
         """Remove the run of a point."""
@@ -78,9 +85,11 @@ class SweepFolder:
         }
         path = self.folder / "sweep.json"
         if path.exists():
-            found = _difference(json.loads(path.read_text()), known)
+            there = read_json(path, _BEGUN)
+            with taken_apart(path, _BEGUN):
+                found = _difference(there, known)
             if found is not None:
-                raise InputError(str(self.folder), found, "the sweep that was begun there, or a new folder (--out)")
+                raise InputError(str(path), found, _BEGUN)
         else:
             write_whole(path, json.dumps(known, indent=1) + "\n")
         if not (self.folder / "sweep.yaml").exists():

@@ -16,11 +16,11 @@ def kept_lines(path: Path) -> Iterator[Any]:
     """What each line says; nothing if there is no such file."""
     if not path.exists():
         return
-    with path.open(encoding="utf-8") as file:
+    with path.open("rb") as file:
         for line in file:
             try:
                 yield json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
 
 

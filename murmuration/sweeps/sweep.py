@@ -17,9 +17,10 @@ from typing import Any, Literal
 import pandas as pd
 
 from murmur_pubsub.errors import InputError, RunError
+from murmur_pubsub.json_file import taken_apart
 from murmur_pubsub.progress import Progress
 from murmur_pubsub.run_manifest import read_manifest
-from murmuration.sweeps.folder import SweepFolder, play_point
+from murmuration.sweeps.folder import RECORDED, SweepFolder, play_point
 from murmuration.sweeps.plan import SweepPlan, SweepPoint, plain
 from murmuration.sweeps.tasks import Cores, ends_of_tasks
 
@@ -80,17 +81,24 @@ class SweepRun:
 
     def table(self) -> pd.DataFrame:
         """One row for each judged point: its number, parameters, seed, verdict, counts and figures."""
-        records = [record for point in self._plan.points if (record := self._folder.record(point)) is not None]
-        table = pd.DataFrame([_row(record) for record in records])
+        table = pd.DataFrame([row for point in self._plan.points if (row := self._row(point)) is not None])
         for key in self._plan.keys:
             if table[key].dtype == object:  # of several kinds, such as null beside numbers
                 table[key] = table[key].map(plain)
         return table
 
     def _is_done(self, point: SweepPoint) -> bool:
-        if self._folder.record(point) is not None:
+        if self._row(point) is not None:
             return True
         return self._options.judge is None and self._folder.is_played(point)
+
+    def _row(self, point: SweepPoint) -> dict[str, Any] | None:
+        """Of the table, if the point was judged."""
+        record = self._folder.record(point)
+        if record is None:
+            return None
+        with taken_apart(self._folder.path(point), RECORDED):
+            return _row(record)
 
     def _ends(self, points: Sequence[SweepPoint], stack: contextlib.ExitStack, progress: Progress) -> Iterator[_End]:
         """Each point once there is a whole run of it, and if plain Python judges once that has."""

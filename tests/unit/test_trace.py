@@ -13,6 +13,7 @@ from murmuration.runs.driver import execute
 from murmuration.scenario.load import check_scenario
 from spark_analysis.event_way import EventMessage, EventWay, Visit, follow
 from spark_analysis.lamport import VISITS_MAX, draw_way
+from spark_analysis.table_columns import TABLES
 from spark_analysis.way_text import visit_words, way_lines
 
 
@@ -129,9 +130,9 @@ def test_the_command_prints_the_way_and_what_the_judge_found(tmp_path: Path) -> 
     findings = run / "analysis" / "findings.csv"
     findings.parent.mkdir()
     findings.write_text(
-        "finding,event,subscriber,client,detail,explanation\n"
-        "out_of_order,0:5,2,c2,delivered after 0:6,link b0-b1\n"
-        "missing,0:6,2,c2,wanted by TRUE,\n"
+        f"{','.join(TABLES['findings'].columns)}\n"
+        "out_of_order,0:5,0,5,,2,c2,1,2,1,delivered after 0:6,link b0-b1,0\n"
+        "missing,0:6,0,6,,2,c2,1,,1,wanted by TRUE,,0\n"
     )
     assert list(judged(findings, "0:5")) == [
         "judged: out of order at subscriber 2 (c2): delivered after 0:6; explained by link b0-b1"

@@ -1,0 +1,45 @@
+"""JSON documents that were written earlier, read again: by now anything may stand in their files."""
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.plain_data import from_plain
+
+
+def read_json(path: Path, allowed: str, keys: Iterable[str] = ()) -> dict[str, Any]:
+    """The mapping in the file, which has these keys and maybe others. Raises `InputError` naming the file, and
+    FileNotFoundError if there is none."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise
+    except RecursionError:
+        raise InputError(str(path), "brackets in brackets without an end", allowed) from None
+    except (OSError, ValueError) as error:
+        raise InputError(str(path), f"no readable JSON ({error})", allowed) from None
+    if not isinstance(document, dict):
+        raise InputError(str(path), f"{document!r:.60}", allowed)
+    missing = [key for key in keys if key not in document]
+    if missing:
+        raise InputError(str(path), f"no key {missing[0]}", allowed)
+    return document
+
+
+def check_keys(kind: type, document: Any, path: Path) -> None:
+    """Raise `InputError` naming file and key unless the document has what that dataclass has; it may have more."""
+    if isinstance(document, dict):
+        document = {key: each for key, each in document.items() if key in kind.__annotations__}
+    from_plain(kind, document, str(path))
+
+
+@contextmanager
+def taken_apart(path: Path, allowed: str) -> Iterator[None]:
+    """What was read from the file is taken apart in the block; raises `InputError` naming it for another shape."""
+    try:
+        yield
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        raise InputError(str(path), f"another content ({error!r:.120})", allowed) from error
