@@ -13,7 +13,7 @@ from murmur_page.observer import Observer
 from murmur_pubsub.errors import RunError
 from murmur_pubsub.journal import NONE, RUN_WRITER, RowKind
 from murmur_pubsub.journal_format import HEADER_BYTES, ROW, FileName
-from murmur_pubsub.run_manifest import FaultEntry
+from murmur_pubsub.run_manifest import FaultEntry, Status
 from murmur_virtual.run import VirtualRun
 from murmuration.deployment.build_deployment import build
 from murmuration.lessons.witnesses import journal_hash
@@ -65,7 +65,7 @@ class LessonRun:
         self._observer = Observer(self._folder.manifest)
         self._told_us = -1
         self.over = False
-        next(self._stretches)
+        self._step()
         self._began_us = self._run.runtime.now_us
 
     @property
@@ -91,18 +91,15 @@ class LessonRun:
         """Let this time pass, and tell the frame of it; nothing once the run is over."""
         if self.over:
             return []
-        try:
-            self.hands.until_us = self._run.runtime.now_us - self._began_us + stretch_us
-            next(self._stretches)
-        except StopIteration:
-            self._end()
+        self.hands.until_us = self._run.runtime.now_us - self._began_us + stretch_us
+        self._step()
         return self._frames()
 
     def order(self, entry: Mapping[str, Any]) -> str:
         """Do this now, and say what came of it; raises `InputError` where it cannot be."""
         answer: Future[str] = self.hands.order(entry)
         while self.hands.waiting:
-            next(self._stretches)
+            self._step()
         return answer.result(timeout=0)
 
     def play_on(self) -> list[dict[str, Any]]:
@@ -110,10 +107,7 @@ class LessonRun:
         self.hands.finish()
         while not self.over:
             self.hands.until_us += 1_000_000
-            try:
-                next(self._stretches)
-            except StopIteration:
-                self._end()
+            self._step()
         return self._frames()
 
     def judgement(self) -> Judgement:
@@ -156,10 +150,20 @@ class LessonRun:
         if self._inputs_max is not None and self.inputs > self._inputs_max:
             raise RunError(f"It floods: machines took {self.inputs:,} inputs, and there is no end of it.")
 
-    def _end(self) -> None:
+    def _step(self) -> None:
+        """Play the next stretch. Raises what ends the run early."""
+        try:
+            next(self._stretches)
+        except StopIteration:
+            self._end("complete", self._run.writers)
+        except BaseException:
+            self._end("interrupted", None)
+            self.hands.let_go(0)
+            raise
+
+    def _end(self, status: Status, writers: Mapping[str, int] | None) -> None:
         self.over = True
-        writers = self._run.writers
-        self._folder.write(dataclasses.replace(self._folder.manifest, status="complete", writers=writers))
+        self._folder.write(dataclasses.replace(self._folder.manifest, status=status, writers=writers))
 
     def _frames(self) -> list[dict[str, Any]]:
         if not self.over:
