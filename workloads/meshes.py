@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import networkx as nx
 
 from murmur_pubsub.errors import InputError
-from workloads.overlay import BROKERS_MAX, Overlay, numbered
+from workloads.overlay import BROKERS_MAX, LINKS_MAX, Overlay, numbered
 
 _TRIES = 200
 
@@ -26,6 +26,7 @@ class RandomRegular:
         well = 2 <= self.degree < self.brokers and not self.brokers * self.degree % 2
         allowed = f"2 to {self.brokers - 1}, and brokers times degree an even number"
         _require(well, "degree", self.degree, allowed)
+        _require_links("degree", self.brokers, self.degree // 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class SmallWorld:
         _require_brokers(self.brokers, 3)
         well = 2 <= self.degree < self.brokers and not self.degree % 2
         _require(well, "degree", self.degree, f"an even number from 2 to {self.brokers - 1}")
+        _require_links("degree", self.brokers, self.degree // 2)
         _require(0 <= self.rewired <= 1, "rewired", self.rewired, "0 to 1")
 
 
@@ -60,6 +62,7 @@ class ScaleFree:
     def __post_init__(self) -> None:
         _require_brokers(self.brokers, 2)
         _require(1 <= self.links < self.brokers, "links", self.links, f"1 to {self.brokers - 1}")
+        _require_links("links", self.brokers, self.links)
 
 
 def random_regular(options: RandomRegular, seed: int) -> Overlay:
@@ -98,6 +101,11 @@ def _connected(brokers: int, seed: int, draw: "Callable[[random.Random], nx.Grap
 
 def _require_brokers(found: int, least: int) -> None:
     _require(least <= found <= BROKERS_MAX, "brokers", found, f"at least {least}, at most {BROKERS_MAX:,}")
+
+
+def _require_links(key: str, brokers: int, each: int) -> None:
+    found = f"a value that makes {brokers * each:,} links"
+    _require(brokers * each <= LINKS_MAX, key, found, f"at most {LINKS_MAX:,} links in all")
 
 
 def _require(holds: bool, key: str, found: object, allowed: str) -> None:

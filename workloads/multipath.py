@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from murmur_pubsub.errors import InputError
-from workloads.limits import at_least_one, positive_rate
+from murmur_pubsub.event import EVENT_BYTES_MAX
+from workloads.limits import DRAWN_EVENTS_MAX, at_least_one, at_most, positive_rate
 from workloads.multipath_datasets import PUBLISHED, Dataset, covering_dataset, social_dataset, zipf_dataset
 from workloads.overlay import Overlay
 from workloads.plan import ClientPlan, TimedPublication, Workload
@@ -36,6 +37,8 @@ class MultipathOptions:
         if self.dataset not in PUBLISHED:
             raise InputError("workload.dataset", repr(self.dataset), ", ".join(PUBLISHED))
         at_least_one(self, "publications", "payload_bytes")
+        at_most(DRAWN_EVENTS_MAX, "publications", publications=self.publications)
+        at_most(EVENT_BYTES_MAX, "bytes", payload_bytes=self.payload_bytes)
         positive_rate(self.rate_per_s)
 
 

@@ -17,6 +17,9 @@ _NAME = re.compile(r"(?!c\d+$|driver$)[A-Za-z0-9_][A-Za-z0-9_.-]{0,59}")
 
 
 BROKERS_MAX = 1_000_000
+LINKS_MAX = 10_000_000
+_IDENTIFIER_BITS_MAX = 62
+"""More identifiers than a list could have places are drawn from by no generator of Python's."""
 """Of generated overlays: each broker takes some kilobytes before anything has happened."""
 
 
@@ -128,6 +131,9 @@ class Structured:
         power = self.base >= 2 and not self.base & (self.base - 1)
         _require(power, "overlay.base", str(self.base), "a power of two from 2 on: 2, 4, 8, 16, …")
         _require(self.digits >= 1, "overlay.digits", str(self.digits), "at least 1")
+        bits = (self.base.bit_length() - 1) * self.digits
+        allowed = f"at most {_IDENTIFIER_BITS_MAX} bits in all"
+        _require(bits <= _IDENTIFIER_BITS_MAX, "overlay.digits", f"{self.digits} in base {self.base}", allowed)
         size = self.base**self.digits
         _require(self.brokers <= size, "overlay.brokers", str(self.brokers), f"at most {size}, the identifiers")
         for identifier in self.identifiers:

@@ -7,12 +7,14 @@ come and go while others publish.
 
 import math
 import random
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.event import EVENT_BYTES_MAX
 from murmur_pubsub.script import Change
-from workloads.limits import positive_rate
+from workloads.limits import CLIENTS_MAX, PUBLICATIONS_MAX, positive_rate
 from workloads.overlay import Overlay
 from workloads.plan import ClientPlan, TimedPublication, Workload
 
@@ -45,15 +47,21 @@ class PacedOptions:
             for broker, count in at.items():
                 if count < 1:
                     raise InputError(f"workload.{name}.{broker}", str(count), "at least 1")
+            if sum(at.values()) > CLIENTS_MAX:
+                raise InputError(f"workload.{name}", f"{sum(at.values()):,} of them", f"at most {CLIENTS_MAX:,}")
         if not self.publishers:
             raise InputError("workload.publishers", "none", "at least one broker with publishers")
         positive_rate(self.rate_per_s)
         if not 0 < self.seconds < math.inf:
             raise InputError("workload.seconds", str(self.seconds), "a time above zero")
+        publications = self.rate_per_s * self.seconds * sum(self.publishers.values())
+        if publications > PUBLICATIONS_MAX:
+            found = f"{self.seconds:g}, which makes {publications:.3g} publications"
+            raise InputError("workload.seconds", found, f"at most {PUBLICATIONS_MAX:,} publications")
         if not 0 < self.share <= 1:
             raise InputError("workload.share", str(self.share), "a number above 0, at most 1")
-        if self.padding < 0:
-            raise InputError("workload.padding", str(self.padding), "0 or more bytes")
+        if not 0 <= self.padding <= EVENT_BYTES_MAX:
+            raise InputError("workload.padding", str(self.padding), f"0 to {EVENT_BYTES_MAX:,} bytes")
         for begin, end in self.pauses:
             if not 0 <= begin < end:
                 raise InputError("workload.pauses", f"[{begin}, {end}]", "[from, to] with from before to")
@@ -73,13 +81,34 @@ class PacedPublications:
     publisher: int
     publishers: int
 
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        numbers, paused = self._numbers, 0
+        behind = 0
+        for begin_us, end_us in sorted(self._pauses_us):
+            first = max(behind, bisect_left(numbers, begin_us, key=self._time_us))
+            behind = max(first, bisect_left(numbers, end_us, key=self._time_us))
+            paused += behind - first
+        return len(numbers) - paused
+
+    @property
+    def _numbers(self) -> range:
+        return range(int(self.options.seconds * self.options.rate_per_s))
+
+    @property
+    def _pauses_us(self) -> list[tuple[float, float]]:
+        return [(begin * 1e6, end * 1e6) for begin, end in self.options.pauses]
+
+    def _time_us(self, number: int) -> float:
+        return (number + self.publisher / self.publishers) * (1e6 / self.options.rate_per_s)
+
     def __iter__(self) -> Iterator[TimedPublication]:
         options = self.options
         rng = random.Random(f"{self.seed}/publisher/{self.publisher}")
-        gap_us = 1e6 / options.rate_per_s
-        pauses = [(begin * 1e6, end * 1e6) for begin, end in options.pauses]
-        for number in range(int(options.seconds * options.rate_per_s)):
-            time_us = (number + self.publisher / self.publishers) * gap_us
+        pauses = self._pauses_us
+        for number in self._numbers:
+            time_us = self._time_us(number)
             x = round(rng.random(), _DECIMALS)
             if any(begin <= time_us < end for begin, end in pauses):
                 continue
@@ -99,7 +128,7 @@ def build_paced(overlay: Overlay, options: PacedOptions, seed: int) -> Workload:
     expected = 0
     for publisher, home in enumerate(homes):
         publications = PacedPublications(options, seed, publisher, len(homes))
-        expected += sum(1 for _ in publications)
+        expected += publications.count
         clients.append(ClientPlan(f"c{publisher}", home, (), (publisher,), publications))
     for broker, count in options.subscribers.items():
         for _ in range(count):

@@ -23,7 +23,16 @@ from typing import Literal
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.values import SENDABLE, Value, is_sendable, is_text
 from workloads.client_placement import Where, place_clients
-from workloads.limits import at_least_one, positive_rate, share_of_filters, zipf_exponent
+from workloads.limits import (
+    FILTERS_MAX,
+    PUBLISHERS_MAX,
+    at_least_one,
+    at_most,
+    clients_in_all,
+    positive_rate,
+    share_of_filters,
+    zipf_exponent,
+)
 from workloads.overlay import Overlay
 from workloads.plan import ClientPlan, EventAttributes, TimedPublication, Workload
 from workloads.popularity import Arrival, publishing_times
@@ -76,6 +85,9 @@ class RecordedOptions:
 
     def __post_init__(self) -> None:
         at_least_one(self, "publications", "publishers", "clients", "subscriptions")
+        clients_in_all(clients=self.clients)
+        at_most(PUBLISHERS_MAX, "publishers", publishers=self.publishers)
+        at_most(FILTERS_MAX, "filters", subscriptions=self.subscriptions)
         share_of_filters(self.matching_rate)
         positive_rate(self.rate_per_s)
         zipf_exponent(self.exponent)

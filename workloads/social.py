@@ -18,13 +18,25 @@ import networkx as nx
 
 from murmur_pubsub.errors import InputError
 from workloads.client_placement import equal_parts
-from workloads.limits import at_least_one, positive_rate, zipf_exponent
+from workloads.limits import (
+    CLIENTS_MAX,
+    FILTERS_MAX,
+    USERS_MAX,
+    at_least_one,
+    at_most,
+    clients_in_all,
+    positive_rate,
+    zipf_exponent,
+)
 from workloads.overlay import Overlay
 from workloads.plan import ClientPlan, TimedPublication, Workload
 from workloads.popularity import Arrival, Zipf, publishing_times
 
 _USER = re.compile(r"[0-9]{1,18}")
 _TOPICS = ("family", "music", "news", "sport", "travel", "work")
+
+_POSTS_MAX = 100_000_000
+"""As 32 bytes each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +66,11 @@ class SocialOptions:
         at_least_one(self, "users", "mean_degree", "posts", "clients_per_broker")
         positive_rate(self.rate_per_s)
         zipf_exponent(self.exponent)
+        at_most(_POSTS_MAX, "posts", posts=self.posts)
+        clients_in_all(clients_per_broker=self.clients_per_broker)
+        if self.path is None:
+            at_most(USERS_MAX, "users", users=self.users)
+            at_most(FILTERS_MAX, "filters", users=self.users, mean_degree=self.mean_degree)
         if self.path is None and self.users <= self.mean_degree // 2 + 1:
             raise InputError(
                 "workload.users", str(self.users), f"more than {self.mean_degree // 2 + 1} for that degree"
@@ -115,6 +132,10 @@ def build_social(overlay: Overlay, options: SocialOptions, seed: int) -> Workloa
     else:
         graph = nx.powerlaw_cluster_graph(options.users, max(1, options.mean_degree // 2), 0.3, seed=seed)
         friends = {user: sorted(graph.neighbors(user)) for user in sorted(graph)}
+    brokers = len(overlay.client_brokers)
+    if brokers * options.clients_per_broker > CLIENTS_MAX:
+        found = f"{options.clients_per_broker} at each of {brokers:,} brokers"
+        raise InputError("workload.clients_per_broker", found, f"at most {CLIENTS_MAX:,} clients")
     users = list(friends)
     homes = _homes(friends, options, len(overlay.client_brokers) * options.clients_per_broker, seed)
     posts = [Posts() for _ in range(len(overlay.client_brokers) * options.clients_per_broker)]

@@ -15,11 +15,24 @@ from dataclasses import dataclass
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.values import Value
 from workloads.client_placement import Where
-from workloads.limits import at_least_one, positive_rate, share_of_filters, zipf_exponent
+from workloads.limits import (
+    FILTERS_MAX,
+    PUBLICATIONS_MAX,
+    PUBLISHERS_MAX,
+    RANKS_MAX,
+    VALUES_MAX,
+    at_least_one,
+    at_most,
+    clients_in_all,
+    positive_rate,
+    share_of_filters,
+    zipf_exponent,
+)
 from workloads.plan import TimedPublication
 from workloads.popularity import Arrival, Zipf, publishing_times
 
 DECIMALS = 6
+_ATTRIBUTES_MAX = 1_000
 _INTEGERS_MAX = 2**53
 
 
@@ -70,8 +83,19 @@ class ZipfOptions:
             self, "clients", "subscribers_per_actor", "subscriptions_per_subscriber", "publishers", "publications",
             "attributes", "predicates", "buckets",
         )  # fmt: skip
+        clients_in_all(clients=self.clients)
+        at_most(PUBLISHERS_MAX, "publishers", publishers=self.publishers)
+        at_most(PUBLICATIONS_MAX, "publications", publications=self.publications)
+        per_client = {name: getattr(self, name) for name in ("subscribers_per_actor", "subscriptions_per_subscriber")}
+        at_most(FILTERS_MAX, "filters", clients=self.clients, **per_client)
+        at_most(FILTERS_MAX, "filters", resubscriptions=self.resubscriptions)
+        at_most(RANKS_MAX, "buckets", buckets=self.buckets)
+        at_most(RANKS_MAX, "categories", categories=self.categories)
+        at_most(_ATTRIBUTES_MAX, "attributes", attributes=self.attributes)
+        at_most(VALUES_MAX, "values of first events", publishers=self.publishers, attributes=self.attributes)
         if self.predicates > self.attributes:
             raise InputError("workload.predicates", str(self.predicates), f"at most {self.attributes}, the attributes")
+        at_most(VALUES_MAX, "intervals", clients=self.clients, predicates=self.predicates, **per_client)
         if self.integers is not None and not 2 <= self.integers <= _INTEGERS_MAX:
             raise InputError("workload.integers", str(self.integers), f"2 to {_INTEGERS_MAX}, or null")
         if self.resubscriptions < 0:

@@ -46,5 +46,5 @@ def test_a_visit_to_no_broker_is_refused() -> None:
 
 
 def test_padding_is_no_negative_number() -> None:
-    with pytest.raises(InputError, match=r"workload\.padding: found -1; allowed: 0 or more bytes"):
+    with pytest.raises(InputError, match=r"workload\.padding: found -1; allowed: 0 to"):
         PacedOptions({"b0": 1}, {"b1": 1}, padding=-1)
