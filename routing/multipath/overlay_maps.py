@@ -37,6 +37,8 @@ class MasterOverlayMap:
                         self._parents[peer] = broker
                         outer.append(peer)
             ring = outer
+            if not ring:
+                break
         for broker in self.distances:
             self.adjacency[broker] = tuple(
                 peer

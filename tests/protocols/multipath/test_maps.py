@@ -293,3 +293,7 @@ def test_maps_with_the_same_distances_and_other_links_are_not_the_same() -> None
     assert first.distances == second.distances
     assert first != second
     assert first == MasterOverlayMap("a", 4, tree("a-b", "a-c", "b-d"))
+
+
+def test_a_neighbourhood_that_reaches_further_than_the_overlay_ends_with_it() -> None:
+    assert MasterOverlayMap("a", 10**12, {"a": ("b",), "b": ("a",)}).distances == {"a": 0, "b": 1}
