@@ -107,8 +107,9 @@ def execute(
         host=_host(),
     )
     run_folder = RunFolder.make(folder, manifest)
-    run_folder.write_scenario(loaded.data)
-    write_layout(folder, layout_of(deployment))
+    with run_folder.begun():
+        run_folder.write_scenario(loaded.data)
+        write_layout(folder, layout_of(deployment))
     costs = RunCosts()
     hands = Hands(loaded, deployment, run_folder)
     if watched is not None:

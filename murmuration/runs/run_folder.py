@@ -1,7 +1,7 @@
 """The folder of one run while it is written."""
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -35,8 +35,23 @@ class RunFolder:
             raise InputError(str(folder), found, "a new folder (--out)") from None
         except OSError as error:
             raise InputError(str(folder), str(error), "a folder that can be written") from None
-        write_manifest(folder, manifest)
+        with run_folder.begun():
+            write_manifest(folder, manifest)
         return run_folder
+
+    @contextlib.contextmanager
+    def begun(self) -> Iterator[None]:
+        """What a run needs is written in the block, before it starts. What ends that, such as a full disk, leaves
+        nothing: such a folder would say for ever that the run is running."""
+        try:
+            yield
+        except BaseException:
+            for name in ("manifest.json", "scenario.yaml", "layout.json"):
+                (self.folder / name).unlink(missing_ok=True)
+            self.journal.rmdir()
+            with contextlib.suppress(OSError):  # of a folder that had other things in it
+                self.folder.rmdir()
+            raise
 
     @classmethod
     def of(cls, folder: Path) -> "RunFolder":

@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from murmur_pubsub.errors import DiskError
+from murmuration.runs.driver import execute
+from murmuration.scenario.load import load_scenario
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -20,14 +24,33 @@ def murmur(room: int, *arguments: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("room", "file"),
-    [(10, "manifest.json"), (100_000, "journal/run-0-00000.seg")],
-    ids=["no room at all", "none for a journal"],
-)
-def test_nothing_is_promised_of_a_run_that_journaled_nothing(room: int, file: str, tmp_path: Path) -> None:
+def test_a_run_that_finds_no_room_at_all_leaves_no_folder(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    done = murmur(room, "run", "parity", "--no-analysis", "--out", str(run))
-    told = f"murmur: {run / file}: File too large\nnothing was journaled in {run}\n"
+    done = murmur(10, "run", "parity", "--no-analysis", "--out", str(run))
+    told = f"murmur: {run}/manifest.json: File too large\nnothing was kept\n"
+    assert (done.returncode, done.stderr[-len(told) :]) == (1, told)
+    assert not run.exists()
+
+
+@pytest.mark.parametrize("name", ["scenario.yaml", "layout.json"])
+def test_nor_does_one_that_finds_none_for_its_scenario_but_what_was_there_stays(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, *_: object) -> None:
+        raise DiskError(str(path), "No space left on device")
+
+    patched = "murmuration.runs.run_folder.write_text" if name == "scenario.yaml" else "murmur_page.layout.write_text"
+    monkeypatch.setattr(patched, full)
+    (tmp_path / "other").write_text("not the run's")
+    for run in (tmp_path, tmp_path / "run"):
+        with pytest.raises(DiskError, match=name):
+            execute(load_scenario(Path("parity")), run, lambda *_: None)
+    assert [path.name for path in tmp_path.iterdir()] == ["other"]
+
+
+def test_nothing_is_promised_of_a_run_that_journaled_nothing(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    done = murmur(100_000, "run", "parity", "--no-analysis", "--out", str(run))
+    told = f"murmur: {run}/journal/run-0-00000.seg: File too large\nnothing was journaled in {run}\n"
     assert (done.returncode, done.stderr[-len(told) :]) == (1, told)
     assert not [path for path in (run / "journal").iterdir() if path.suffix == ".seg"]
