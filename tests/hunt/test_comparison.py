@@ -23,8 +23,9 @@ def test_a_curve_has_the_places_that_each_part_of_the_schedules_had_reached(tmp_
     folder.findings.mkdir()
     for number, places in enumerate((50, 80, 90, 94)):
         for pair, more in (("a/b", 0), ("c/d", 1_000)):
-            folder.add_chunk({"chunk": number, "pair": pair, "at_s": 1, "schedules": 20, "places": places + more})
-        folder.add_chunk({"chunk": number, "pair": "a/b", "at_s": 1, "lost": "its process died"})
+            known = {"at_s": 1.0, "schedules": 20, "refused": 0, "cpu_s": 1.0, "verdicts": {"valid": 20}}
+            folder.add_chunk({"chunk": number, "pair": pair, **known, "places": places + more})
+        folder.add_chunk({"chunk": number, "pair": "a/b", "at_s": 1.0, "lost": "its process died"})
     assert list(rows_of(folder)) == [
         ("a/b", "80", "50", "80", "90", "94", "0"),
         ("c/d", "80", "1,050", "1,080", "1,090", "1,094", "0"),
