@@ -175,6 +175,7 @@ def _space_with_backups(routing: str, reliability: str, which: str) -> ScheduleS
     space = space_of(routing, reliability, {name: given})
     return replace(
         space,
+        overlays=tuple(kind for kind in space.overlays if kind != "cells"),  # whose brokers have other names
         brokers_min=4,
         kinds=(*space.kinds, *STAND_INS),
         publishers=len(BACKUPS[which]["pubends"]),

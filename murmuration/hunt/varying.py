@@ -60,7 +60,7 @@ def varied(rng: random.Random, space: ScheduleSpace, scenario: Mapping[str, Any]
             changed[section] = {**scenario.get(section, {}), **other}
     if rng.random() < 2 * _SELDOM and "parameters" not in scenario["broker"]:  # these say who publishes
         changed["workload"] = rng.choice((_social, _paced))(rng, scenario)
-    if rng.random() < _OFTEN / 2:
+    if rng.random() < _OFTEN / 2 and not space.disks:  # clients alone can go to a backup
         changed["last_mile"] = "broker"
     if rng.random() < _OFTEN:
         changed["hosts"] = rng.choice(_HOSTS)
@@ -135,7 +135,7 @@ def _detection(rng: random.Random, space: ScheduleSpace, scenario: Mapping[str, 
 def _workload(rng: random.Random, space: ScheduleSpace, scenario: Mapping[str, Any]) -> dict[str, Any]:
     workload = scenario["workload"]
     changed = {key: rng.choice(values) for key, values in _WORKLOAD.items() if rng.random() < _OFTEN}
-    if scenario["overlay"]["kind"] in TREES and rng.random() < _OFTEN:
+    if scenario["overlay"]["kind"] in TREES and rng.random() < _OFTEN and not space.disks:  # events enter at some only
         changed["clients_at"] = "leaves"
     clients = rng.randint(workload["publishers"], 2 * workload["clients"])
     return {**changed, "clients": clients}

@@ -16,7 +16,7 @@ from murmuration.hunt.fault_draws import DrawnFault
 from murmuration.hunt.mutation import drawn_in_bursts
 from murmuration.hunt.outages import outage
 from murmuration.hunt.quarries import all_pairs
-from murmuration.hunt.schedule import Schedule, draw_scenario, publishing_for_long
+from murmuration.hunt.schedule import Schedule, draw_scenario, draw_schedule, publishing_for_long
 from murmuration.hunt.shrink import smaller_scenarios
 from murmuration.hunt.space import OUTAGES, USUAL, ScheduleSpace
 from murmuration.hunt.trial import deployment_of
@@ -266,3 +266,12 @@ def test_a_hunt_finds_what_only_a_variant_shows(tmp_path: Path, monkeypatch: pyt
 def test_a_variant_that_is_none_is_refused() -> None:
     with pytest.raises(InputError, match="backups, crossed, replaced"):
         Quarry.named("cells/gryphon/replacd").space()
+
+
+@pytest.mark.parametrize("pair", ["cells/end_to_end", "irbr/end_to_end", "multipath/end_to_end"])
+@pytest.mark.parametrize("variant", ["backups", "backups+varied", "crossed+varied"])
+def test_every_schedule_with_backups_can_be(pair: str, variant: str) -> None:
+    """Brokers with pubends take clients, which can go to a backup."""
+    space = Quarry.named(f"{pair}/{variant}").space()
+    for seed in range(40):
+        deployment_of(draw_schedule(random.Random(seed), space))
