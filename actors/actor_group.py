@@ -383,7 +383,7 @@ class ActorGroup:
             self.died_by_itself(name)
 
     def died_by_itself(self, name: NodeName) -> None:
-        """The process that holds this node is gone, and on this host or one that is there."""
+        """The process that holds this node is gone, and its host is there."""
         # Those that are stalled do not answer, and die with the others all the same.
         there = [each for each in self.together(name) if each in self.addresses and each not in self.down]
         if self.on_death is not None:

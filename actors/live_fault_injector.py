@@ -84,6 +84,7 @@ class LiveFaultInjector:
             lost = self.nodes_on(number)
             group.down |= dict.fromkeys(lost)
             group.process_gone(lost)
+            self._forget_own_deaths(lost)
             for name in lost:
                 group.stalled.pop(name, None)
             step, fault = self._observe(FaultKind.LOSE_HOST, host=number)

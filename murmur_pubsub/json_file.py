@@ -41,5 +41,5 @@ def taken_apart(path: Path, allowed: str) -> Iterator[None]:
     """What was read from the file is taken apart in the block; raises `InputError` naming it for another shape."""
     try:
         yield
-    except (LookupError, TypeError, AttributeError, ValueError) as error:
+    except (LookupError, TypeError, AttributeError, ValueError, OSError) as error:
         raise InputError(str(path), f"another content ({error!r:.120})", allowed) from error

@@ -112,13 +112,8 @@ class DurableConnections(Connections):
         return Excuse(f"{lost.step.text}: before the others of {', '.join(end.names)} were whole, or could stand in")
 
     def _told_again_us(self, case: Case, whole_us: int) -> int:
-        brokers = self._brokers_of(case)
         stretches = [(each.from_us, each.until_us) for each in self.away.get(case.client, ())]
-        for window in self.windows:
-            pairs = itertools.product(brokers, self._takers(case))
-            parted = any(window.separates(*pair) for pair in pairs) or (self.by_links and window.links)
-            if brokers & window.nodes or (parted and window.severs):
-                stretches.append((window.from_us, window.until_us))
+        stretches += [(window.from_us, window.until_us) for window in self._on_the_way(case) if window.severs]
         for from_us, until_us in sorted(stretches):
             if from_us <= whole_us + self.told_again_us:
                 whole_us = max(whole_us, until_us)
@@ -213,7 +208,7 @@ class DurableConnections(Connections):
         return self._held_up(case) or self._behind_others(case)
 
     def _given_up(self, case: Case) -> Excuse | None:
-        if self.words is None:
+        if self.words is None or not self.words.tells_of(case):
             return None
         silences = [(each.from_us, each.until_us) for each in self.away.get(case.client, ())]
         silences += [(window.from_us, window.carried_us) for window in self._on_the_way(case)]
@@ -224,7 +219,7 @@ class DurableConnections(Connections):
         stretches = joined(
             (window.from_us, window.carried_us + self.limit_us)
             for window in self.windows
-            if not {case.client} & (window.nodes.union(*window.links)) or window.nodes - {case.client}
+            if not window.is_about(case.client)
         )
         held_up = (from_us for from_us, until_us in stretches if from_us <= case.published_us <= until_us)
         return next(held_up, case.published_us)
@@ -244,7 +239,7 @@ class DurableConnections(Connections):
             for window in self.windows
             if nodes & window.nodes
             or any(window.separates(*ends) for ends in ways)
-            or (not window.step.groups and any(link <= nodes for link in window.links))
+            or ((self.by_links or not window.step.groups) and any(link <= nodes for link in window.links))
         ]
 
     def _died_before_it_had_subscribed(self, case: Case) -> Excuse | None:

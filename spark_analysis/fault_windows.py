@@ -90,6 +90,11 @@ class Window:
         """Were tables that it disturbed not mended yet at any time of that stretch?"""
         return any(begin <= until_us and from_us <= end for begin, end in self.disturbances)
 
+    def is_about(self, name: str) -> bool:
+        """Is it about this node and its links alone?"""
+        things = [*({each} for each in self.nodes), *self.links]
+        return bool(things) and all(name in thing for thing in things)
+
     @property
     def disturbances(self) -> tuple[tuple[int, int], ...]:
         """From when to when tables may be wrong: after the fault, and after its repair."""
@@ -223,7 +228,7 @@ def fault_windows(
         at_most_us = min(NEVER_US, limited(effect_us))
         return min(settled_us, at_most_us) if has_links else at_most_us, settled_us <= at_most_us
 
-    ends = _Ends(steps)
+    repairs = _Ends(steps)
     windows = []
     dead = Dead()
     there = {link_key(*ends): ends for ends in links}
@@ -243,7 +248,7 @@ def fault_windows(
         in_effect_us = NEVER_US if step.in_effect_us is None else step.in_effect_us
         absorbed_us, _ = mended(in_effect_us)
         broken = _links_of(step, there.values(), has_links)
-        for repair, names in [(step, nodes)] if comes else ends.of(place, nodes):
+        for repair, names in [(step, nodes)] if comes else repairs.of(place, nodes):
             undone_us = NEVER_US if repair is None or repair.ordered_us is None else repair.ordered_us
             repaired_us = NEVER_US if repair is None or repair.in_effect_us is None else repair.in_effect_us
             until_us, in_time = (NEVER_US, True) if repaired_us == NEVER_US else mended(repaired_us)

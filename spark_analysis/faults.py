@@ -230,7 +230,11 @@ def checks_table(
     scenario; other times from the start of the run. `recovery_us`: of each fault that was repaired."""
     table = pd.DataFrame([asdict(check) for check in checks], columns=list(CHECK_COLUMNS))
     table.insert(2, "at_us", pd.Series([entries[step].time_us for step in table["step"]], dtype="Int64"))
-    after = {window.step.number: recovery.times_us.get(window.repaired_us) for window in windows}
+    after: dict[int, int] = {}  # nodes of one fault may have come back one after the other
+    for window in windows:
+        if window.repaired_us in recovery.times_us:
+            step = window.step.number
+            after[step] = max(after.get(step, 0), recovery.times_us[window.repaired_us])
     table["recovery_us"] = pd.array([after.get(step) for step in table["step"]], dtype="Int64")
     table["until_us"] = table["until_us"].astype("Int64")
     return table

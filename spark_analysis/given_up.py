@@ -70,6 +70,14 @@ class Words:
         self._lossy = lossy
         self._published_us = published_us
 
+    def tells_of(self, case: Case) -> bool:
+        """Was anything said of the event?"""
+        if case.event is None:
+            return False
+        publisher, number = case.event
+        words = self._of.get((case.client, publisher), ())
+        return case.event in self._refused_us or any(word.first <= number <= word.last for word in words)
+
     def explain(self, case: Case, silences: Sequence[tuple[int, int]], held_up_us: int) -> Excuse | None:
         """Why the event need not have come, or None; `silences`: from when to when nothing may have been heard of the
         client; `held_up_us`: from when on faults may have held events up that came after this one."""

@@ -68,7 +68,7 @@ class Passage:
         if not came_us or not later_came_us:
             return False
         was_behind = sender in self.had and sender in later.had and later.had[sender] < self.had[sender]
-        return was_behind or max(came_us) < min(later_came_us)
+        return was_behind or min(came_us) < min(later_came_us)
 
 
 def held_until(stretches: Iterable[tuple[int, int]], published_us: int, limit_us: int) -> int:

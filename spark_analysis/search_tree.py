@@ -35,13 +35,30 @@ def search_tree(root: str, neighbours: Neighbours, broken: Sequence[Window] = ()
 
 
 def lying_between(first: str, last: str, neighbours: Neighbours) -> set[str]:
-    """The nodes that a way from the first to the last may lead over, both included: all but those that only lead to
-    dead ends, where a way would have to come back by the same link."""
-    left = {name: set(peers) for name, peers in neighbours.items()}
-    for name in (ends := [name for name, peers in left.items() if len(peers) <= 1]):
-        if name not in (first, last):
-            for peer in left.pop(name, ()):
-                left[peer].discard(name)
-                if len(left[peer]) <= 1:
-                    ends.append(peer)
-    return {first, last, *left}
+    """The nodes that a way from the first to the last may lead over without coming by a node twice, both included.
+
+    With one more link, between the two, these are the nodes of its biconnected component (Tarjan): the search begins
+    by that link, and leaves out what leads back to no node before the one that it was reached from."""
+    if first == last:
+        return {first}
+    order = {first: 0, last: 1}
+    back = {last: 0}  # how far back in that order what was reached from the node leads
+    between = [last]
+    open_ones = [(last, iter(neighbours.get(last, ())))]
+    while open_ones:
+        name, peers = open_ones[-1]
+        for peer in peers:
+            if peer not in order:
+                order[peer] = back[peer] = len(order)
+                between.append(peer)
+                open_ones.append((peer, iter(neighbours.get(peer, ()))))
+                break
+            back[name] = min(back[name], order[peer])
+        else:
+            open_ones.pop()
+            if open_ones:
+                above = open_ones[-1][0]
+                back[above] = min(back[above], back[name])
+                if back[name] >= order[above]:
+                    del between[between.index(name) :]
+    return {first, *between}

@@ -26,7 +26,7 @@ class RandomRegular:
         well = 2 <= self.degree < self.brokers and not self.brokers * self.degree % 2
         allowed = f"2 to {self.brokers - 1}, and brokers times degree an even number"
         _require(well, "degree", self.degree, allowed)
-        _require_links("degree", self.brokers, self.degree // 2)
+        _require_links("degree", self.brokers * self.degree // 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class SmallWorld:
         _require_brokers(self.brokers, 3)
         well = 2 <= self.degree < self.brokers and not self.degree % 2
         _require(well, "degree", self.degree, f"an even number from 2 to {self.brokers - 1}")
-        _require_links("degree", self.brokers, self.degree // 2)
+        _require_links("degree", self.brokers * self.degree // 2)
         _require(0 <= self.rewired <= 1, "rewired", self.rewired, "0 to 1")
 
 
@@ -62,7 +62,7 @@ class ScaleFree:
     def __post_init__(self) -> None:
         _require_brokers(self.brokers, 2)
         _require(1 <= self.links < self.brokers, "links", self.links, f"1 to {self.brokers - 1}")
-        _require_links("links", self.brokers, self.links)
+        _require_links("links", self.brokers * self.links)
 
 
 def random_regular(options: RandomRegular, seed: int) -> Overlay:
@@ -103,9 +103,8 @@ def _require_brokers(found: int, least: int) -> None:
     _require(least <= found <= BROKERS_MAX, "brokers", found, f"at least {least}, at most {BROKERS_MAX:,}")
 
 
-def _require_links(key: str, brokers: int, each: int) -> None:
-    found = f"a value that makes {brokers * each:,} links"
-    _require(brokers * each <= LINKS_MAX, key, found, f"at most {LINKS_MAX:,} links in all")
+def _require_links(key: str, links: int) -> None:
+    _require(links <= LINKS_MAX, key, f"a value that makes {links:,} links", f"at most {LINKS_MAX:,} links in all")
 
 
 def _require(holds: bool, key: str, found: object, allowed: str) -> None:

@@ -18,9 +18,9 @@ _NAME = re.compile(r"(?!c\d+$|driver$)[A-Za-z0-9_][A-Za-z0-9_.-]{0,59}")
 
 BROKERS_MAX = 1_000_000
 LINKS_MAX = 10_000_000
-_IDENTIFIER_BITS_MAX = 62
-"""More identifiers than a list could have places are drawn from by no generator of Python's."""
 """Of generated overlays: each broker takes some kilobytes before anything has happened."""
+_IDENTIFIER_BITS_MAX = 62
+"""An identifier is counted in what Python counts places in, and drawn from as many."""
 
 
 def is_broker_name(name: str) -> bool:

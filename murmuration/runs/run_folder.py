@@ -14,6 +14,8 @@ from murmur_pubsub.progress import Progress
 from murmur_pubsub.run_manifest import RunManifest, read_manifest, write_manifest
 from murmur_pubsub.whole_files import write_text
 
+_BEGINS_WITH = ("manifest.json", "scenario.yaml", "layout.json")
+
 
 class RunFolder:
     """A run's folder and its manifest."""
@@ -22,6 +24,8 @@ class RunFolder:
         self.folder = folder
         self.journal = folder / "journal"
         self.manifest = manifest
+        self._found = [name for name in _BEGINS_WITH if (folder / name).exists()]
+        """What is somebody else's."""
 
     @classmethod
     def make(cls, folder: Path, manifest: RunManifest) -> "RunFolder":
@@ -46,7 +50,7 @@ class RunFolder:
         try:
             yield
         except BaseException:
-            for name in ("manifest.json", "scenario.yaml", "layout.json"):
+            for name in (each for each in _BEGINS_WITH if each not in self._found):
                 (self.folder / name).unlink(missing_ok=True)
             self.journal.rmdir()
             with contextlib.suppress(OSError):  # of a folder that had other things in it

@@ -60,9 +60,27 @@ def partition(*groups: tuple[str, ...]) -> Window:
     return Window(step, 4_000_000, 4_000_000, 8_000_000, 8_000_000, links=crossing)
 
 
+def cut_off(*names: str, until_us: int) -> Window:
+    """A partition with these clients alone on one side."""
+    links = frozenset(frozenset((name, HOMES[name])) for name in names)
+    step = FaultStep(0, FaultKind.PARTITION, "a partition", (), (("b0", "b1"), names))
+    return Window(step, 1_900_000, 1_900_000, until_us, until_us, links=links)
+
+
+DISK = Window(
+    FaultStep(0, FaultKind.KILL, "kill b0", ("b0",), disk_lost=True),
+    *(2_000_000, 2_000_000, 3_000_000, 4_000_000),
+    nodes=frozenset({"b0"}),
+)
+"""Of the publishers' broker, a second before the event."""
 BESIDE_LINKS = (*LINKS, ("b1", "b2"), ("b2", "c2"))
 BESIDE = {"overlays": [OverlayAt(0, BESIDE_LINKS, True)], "homes": {**HOMES, "c2": "b2"}}
 """A broker that is on no way to c1, with a client of its own."""
+BEHIND = {
+    "overlays": [OverlayAt(0, (("c0", "b0"), ("b0", "b1"), ("b1", "b2"), ("b2", "c1")), True)],
+    "homes": {"c0": "b0", "c1": "b2"}, "stays": {**STAYS, "c1": [Stay("b2", 0, NEVER_US)]},
+}  # fmt: skip
+"""There c1 is one broker further on."""
 
 
 LEASE = Words([ToldRow(8_000_000, GIVEN_UP, 1, 7, 9, 3)], ["c0", "c1"], Limits(lease_us=2_000_000), lossy=False)
@@ -202,6 +220,9 @@ CASES = {
     "its lease ran out, and a partition was between the two ends": (
         {"words": LEASE, "windows": [partition(("b0", "c0"), ("b1", "b2", "c1", "c2"))], **BESIDE}, LACKED, RAN_OUT,
     ),
+    "its lease ran out, and a partition was through the middle of the way": (
+        {"words": LEASE, "windows": [partition(("b0", "c0", "b2", "c1", "c2"), ("b1",))], **BEHIND}, LACKED, RAN_OUT,
+    ),
     "its lease ran out, and a partition was elsewhere": (
         {"words": LEASE, "windows": [partition(("b0", "c0", "b1", "c1"), ("b2", "c2"))], **BESIDE}, LACKED, None,
     ),
@@ -222,6 +243,12 @@ CASES = {
     "its log was full, and it was away itself": (
         {**SOON, "windows": [window(KILL, "c1", 1_900_000, 4_600_000)]}, LACKED, None,
     ),
+    "its log was full, and it was cut off itself": (
+        {**SOON, "windows": [cut_off("c1", until_us=4_600_000)]}, LACKED, None,
+    ),
+    "its log was full, and it was cut off with another client": (
+        {**SOON, "windows": [cut_off("c0", "c1", until_us=4_600_000)]}, LACKED, LOG_FULL,
+    ),
     "its log was full, and it was away with others of its actor": (
         {
             **SOON,
@@ -238,6 +265,20 @@ CASES = {
     "it died long after the later event": (
         {"windows": [window(KILL, "c1", 8_000_000, 8_500_000)]},
         MISSING._replace(finding="out_of_order", delivered_us=9_000_000, overtaken_us=5_900_000), None,
+    ),
+    "a disk was lost, and the event came after that": (
+        {"windows": [DISK], **BEHIND}, MISSING, None,
+    ),
+    "the same, and the broker between the two was away": (
+        {"windows": [DISK, window(KILL, "b1", 2_000_000, 6_000_000)], **BEHIND}, MISSING, "kill b0",
+    ),
+    "the same, and a link between them was cut": (
+        {"windows": [DISK, dataclasses.replace(CUT, from_us=2_000_000)], **BEHIND}, MISSING, "kill b0",
+    ),
+    "the same, and a link beside the way was cut for good": (
+        {"windows": [DISK, dataclasses.replace(CUT, from_us=2_000_000, links=frozenset({frozenset(("b1", "b2"))}))],
+         **BESIDE},
+        MISSING, None,
     ),
     "out of order": (
         {"away": {"c1": [Away(4_000_000, 6_000_000)]}}, MISSING._replace(finding="out_of_order"), None,

@@ -469,3 +469,24 @@ def test_a_broker_that_nobody_behind_a_dead_neighbour_has_met_since_its_restart_
     judged = play_schedule(data).judgement
     assert judged.numbers["verdict"] == "valid", judged.numbers["reason"]
     assert judged.numbers["explained"] > 10
+
+
+@pytest.mark.parametrize(
+    ("came_us", "later_came_us", "later_had_us", "leads"),
+    [
+        ([10], [20], 6, True),
+        ([20], [10], 6, False),
+        ([10, 50], [20], 6, True),
+        ([20], [10], 4, True),
+        ([20], [20], 6, False),
+        ([20], [], 6, False),
+    ],
+    ids=["in order", "overtaken", "in order, and once more", "it was behind before", "at once", "lost"],
+)
+def test_a_link_that_reorders_excuses_no_event_that_was_ahead_of_the_later_one_there(
+    came_us: list[int], later_came_us: list[int], later_had_us: int, leads: bool
+) -> None:
+    passage = Passage({"a": 5, "b": min(came_us)}, {"b": came_us}, sent=[Crossing(5, "a", "b")])
+    later = Passage({"a": later_had_us}, {"b": later_came_us}, sent=[Crossing(6, "a", "b")])
+    assert passage.led(later, "a", "b") is leads
+    assert not passage.led(Passage({"a": later_had_us}, {"b": later_came_us}), "a", "b"), "it went another way"

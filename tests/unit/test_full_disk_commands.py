@@ -41,11 +41,13 @@ def test_nor_does_one_that_finds_none_for_its_scenario_but_what_was_there_stays(
 
     patched = "murmuration.runs.run_folder.write_text" if name == "scenario.yaml" else "murmur_page.layout.write_text"
     monkeypatch.setattr(patched, full)
-    (tmp_path / "other").write_text("not the run's")
+    theirs = ("other", "layout.json" if name == "scenario.yaml" else "scenario.yaml")
+    for each in theirs:
+        (tmp_path / each).write_text("not the run's")
     for run in (tmp_path, tmp_path / "run"):
         with pytest.raises(DiskError, match=name):
             execute(load_scenario(Path("parity")), run, lambda *_: None)
-    assert [path.name for path in tmp_path.iterdir()] == ["other"]
+    assert {path.name for path in tmp_path.iterdir()} == {*theirs}
 
 
 def test_nothing_is_promised_of_a_run_that_journaled_nothing(tmp_path: Path) -> None:

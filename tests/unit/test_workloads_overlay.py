@@ -87,6 +87,7 @@ def test_the_kinds_of_mesh_are_what_their_names_say() -> None:
     [
         (lambda: RandomRegular(5, 3), "found 3", "an even number"),
         (lambda: RandomRegular(4, 4), "found 4", "2 to 3"),
+        (lambda: RandomRegular(1_000_000, 21), "10,500,000 links", "at most 10,000,000"),
         (lambda: SmallWorld(10, 3), "found 3", "an even number from 2 to 9"),
         (lambda: SmallWorld(10, 4, 1.5), "found 1.5", "0 to 1"),
         (lambda: ScaleFree(3, 3), "found 3", "1 to 2"),
