@@ -103,7 +103,7 @@ class Reminders:
 
     def all_is_lost(self, pubends: Sequence[Pubend], now_us: int) -> list[Effect]:
         """What was kept for whom is not known any more: ask all brokers that may have clients."""
-        self._silent = dict.fromkeys(self._brokers)
+        self._silent = dict.fromkeys(self._brokers if pubends else ())
         self._numbers = [pubend.number for pubend in pubends]
         self._asks_until_us = now_us + self._idle_us
         self._asked, self._again_us = 0, now_us + self._rest_us
