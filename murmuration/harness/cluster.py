@@ -147,7 +147,7 @@ class Cluster:
             spec.name: Client(self, spec.name, spec.broker or "", number)
             for number, spec in enumerate(spec for spec in deployment.nodes if spec.role == "client")
         }
-        self.faults = FaultHandle(deployment, new_link, self._break)
+        self.faults = FaultHandle(deployment, new_link, self._note_observed, self._break)
         self._numbers = numbers
         self._deployment = deployment
         self._runtime = opened
@@ -284,7 +284,6 @@ class Cluster:
         """Have the client carry out commands now; raises `RunError` if its process is not running."""
         if self._over:
             raise RunError("the cluster is over")
-        self._note_observed()
         if not self.faults.runs(name):
             raise RunError(f"{name} is not running")
         if self._published_from_us is None and any(type(scripted.command) is Publish for scripted in commands):
@@ -337,7 +336,6 @@ class Cluster:
     def _break(self, fault: Fault) -> int:
         if self._over:
             raise RunError("the cluster is over")
-        self._note_observed()
         step = self._enter_fault(fault)
         for name in self._runtime.carry_out(step, fault):
             if name in self.clients:

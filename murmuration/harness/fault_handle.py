@@ -16,10 +16,17 @@ class FaultHandle:
     """Breaks and mends the nodes and links of a running cluster, at once.
 
     Every call raises `InputError` for what could not take effect, such as a kill of a node that is down, and `RunError`
-    for what did not.
+    for what did not. `look` has what has happened by itself noted, before anything is checked.
     """
 
-    def __init__(self, deployment: Deployment, new_link: LinkSpec, carry_out: Callable[[Fault], int]) -> None:
+    def __init__(
+        self,
+        deployment: Deployment,
+        new_link: LinkSpec,
+        look: Callable[[], None],
+        carry_out: Callable[[Fault], int],
+    ) -> None:
+        self._look = look
         self._carry_out = carry_out
         self._links = specs_of(deployment.links)
         self._new_link = new_link
@@ -31,6 +38,7 @@ class FaultHandle:
 
     def runs(self, name: str) -> bool:
         """Is the node neither down nor stalled?"""
+        self._look()
         return self._checker.runs(name)
 
     def note(self, fault: Fault) -> None:
@@ -148,5 +156,6 @@ class FaultHandle:
             raise InputError(f"faults.{call}", f"{changes!r:.80}", str(error)) from None
 
     def _do(self, fault: Fault) -> int:
+        self._look()
         self._checker.check(fault, f"faults.{fault.verb or fault.kind.name.lower()}")
         return self._carry_out(fault)
