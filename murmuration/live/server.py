@@ -92,10 +92,10 @@ class PageServer:
         """Leave every viewer, and listen no more."""
         for feed in self._feeds.values():
             await feed.close()
-        for program in self._running.values():
-            await program.close()
         if self._runner is not None:
             await self._runner.cleanup()
+        for program in self._running.values():  # after whoever was still having one begun was answered, or left
+            await program.close()
 
     async def _index(self, _: web.Request) -> web.Response:
         runs = await asyncio.to_thread(runs_in, self._place)

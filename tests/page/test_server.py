@@ -1,6 +1,8 @@
 """The server shows runs to whoever has its token and asks by one of its own names, and to nobody else."""
 
+import asyncio
 import json
+import threading
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +16,7 @@ from murmur_page.recorded import recorded
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.run_manifest import read_manifest, write_manifest
 from murmuration.commands.main import application
+from murmuration.live.running_verdict import RunningVerdictProgram
 from murmuration.live.server import PageServer
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import check_scenario
@@ -107,6 +110,46 @@ def test_the_running_verdict_says_that_it_needs_java_and_a_run_that_goes_on(
                 assert words in await answer.text()
         async with session.post(f"{base}/run/goes-on/judge") as answer:
             assert answer.status == 403
+
+    asked(runs, ask)
+
+
+@pytest.mark.parametrize("early", [True, False], ids=["it is found first", "it is not"])
+def test_a_server_that_is_stopped_while_java_is_looked_for_leaves_no_program(
+    runs: Path, monkeypatch: pytest.MonkeyPatch, early: bool
+) -> None:
+    """Looking for Java may take longer than the server waits for those whom it is answering."""
+    execute(check_scenario(SMALL, "test"), runs / "goes-on", lambda *_: None)
+    write_manifest(runs / "goes-on", replace(read_manifest(runs / "goes-on"), status="running"))
+    looking, found = threading.Event(), threading.Event()
+    begun: list[asyncio.Task[Any] | None] = []
+
+    def look() -> None:
+        looking.set()
+        assert found.wait(60)
+
+    async def read(_: RunningVerdictProgram) -> None:
+        begun.append(asyncio.current_task())
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr("spark_analysis.session.check_java", look)
+    monkeypatch.setattr(RunningVerdictProgram, "_read", read)
+
+    async def ask(server: PageServer, session: aiohttp.ClientSession, base: str) -> None:
+        await session.get(server.link())
+        asking = asyncio.create_task(session.post(f"{base}/run/goes-on/judge", headers={"Origin": base}))
+        assert await asyncio.to_thread(looking.wait, 60)
+        stopping = asyncio.create_task(server.stop())
+        await asyncio.sleep(0)  # it has begun to stop
+        if early:
+            found.set()
+        await stopping
+        found.set()
+        await asyncio.get_running_loop().shutdown_default_executor()  # the look is over
+        for _ in range(10):
+            await asyncio.sleep(0)
+        await asyncio.wait([asking])
+        assert all(task is not None and task.done() for task in begun), "a program that nobody ends"
 
     asked(runs, ask)
 
