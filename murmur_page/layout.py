@@ -14,6 +14,8 @@ import networkx as nx
 
 from murmur_page.graph_layout import Position, on_circle, positions
 from murmur_pubsub.deployment import Deployment
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.faults import some_names
 from murmur_pubsub.json_file import read_json
 from murmur_pubsub.places import CellPlan, RingPlace
 from murmur_pubsub.plain_data import from_plain, to_plain
@@ -60,13 +62,20 @@ def layout_of(deployment: Deployment) -> Layout:
 
 
 def layout_of_run(run: Path, manifest: RunManifest) -> Layout:
-    """The layout that the run folder keeps, or one from its manifest; raises `InputError` for one that is damaged."""
-    path = run / _FILE
+    """The layout that the run folder keeps, or one from its manifest; raises `InputError` for one that is damaged, or
+    that of another run."""
+    path, brokers = run / _FILE, manifest.brokers
     try:
-        return from_plain(Layout, read_json(path, "the layout of a run, or no such file"), str(path))
+        layout = from_plain(Layout, read_json(path, "the layout of a run, or no such file"), str(path))
     except FileNotFoundError:
-        brokers = manifest.brokers
         return _by_links(brokers, [edge for edge in manifest.overlay.edges if set(edge) <= set(brokers)])
+    allowed = f"the run's brokers ({some_names(brokers)}), or no such file"
+    for name in [*layout.positions, *brokers]:
+        if name not in layout.positions:
+            raise InputError(f"{path}, key positions", f"no place for {name!r}", allowed)
+        if name not in brokers:
+            raise InputError(f"{path}, key positions", f"{name!r}", allowed)
+    return layout
 
 
 def write_layout(run: Path, layout: Layout) -> None:
@@ -91,7 +100,8 @@ def _ring(turns: Mapping[str, float]) -> dict[str, Position]:
 
 
 def _cells(plan: CellPlan) -> Layout:
-    """The cells as a tree from the first entrance down, each cell a box with its members side by side."""
+    """The cells as a tree from the first entrance down, each cell a box with its members side by side. Brokers that are
+    in none yet are below them all."""
     home = {member: name for name, members in plan.cells.items() for member in members}
     top = home[plan.roots[0]] if plan.roots else next(iter(plan.cells))
     tree: nx.Graph[str] = nx.Graph()
@@ -118,4 +128,7 @@ def _cells(plan: CellPlan) -> Layout:
         for child in under:
             corners.append((child, begin))
             begin += width[child]
+    below = (max(level.values()) + 1) * _LEVEL_APART
+    first = width[top] / 2 - (len(plan.newcomers) - 1) / 2 * _MEMBER_APART
+    placed |= {name: (first + at * _MEMBER_APART, below) for at, name in enumerate(plan.newcomers)}
     return Layout("cells", placed, tuple(boxes))

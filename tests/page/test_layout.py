@@ -87,6 +87,16 @@ def test_a_broker_that_joins_later_has_a_place_too() -> None:
     assert len(set(placed.positions.values())) == 5
 
 
+def test_brokers_that_may_join_a_cell_have_places_outside_all_boxes() -> None:
+    overlay = {"kind": "cells", "cells": {"p": ["p1"], "left": ["b1", "b2"]}, "links": [["p", "left"]]}
+    placed = layout(overlay, newcomers=["late", "later"], broker={"routing": "cells"})
+    assert placed.kind == "cells"
+    assert set(placed.positions) == {"p1", "b1", "b2", "late", "later"}
+    assert len(set(placed.positions.values())) == 5
+    lowest = max(box.y + box.height for box in placed.boxes)
+    assert all(placed.positions[name][1] > lowest for name in ("late", "later"))
+
+
 def test_a_run_keeps_its_layout(tmp_path: Path) -> None:
     with Cluster.start(overlay={"kind": "chain", "brokers": 3}, folder=tmp_path / "run") as cluster:
         cluster.settle()
@@ -105,3 +115,18 @@ def test_an_older_run_without_a_layout_gets_one_from_its_manifest(tmp_path: Path
     run = RunFolder(tmp_path / "run", brokers=4)
     folder = run.finish()
     assert set(layout_of_run(folder, read_manifest(folder)).positions) == {"b0", "b1", "b2", "b3"}
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [(["b0", "b1", "b2", "x9"], "'x9'"), (["b0", "b2"], "no place for 'b1'"), ([], "no place for 'b0'")],
+    ids=["more", "fewer", "none"],
+)
+def test_the_layout_of_another_run_is_refused(tmp_path: Path, names: list[str], found: str) -> None:
+    folder = RunFolder(tmp_path / "run", brokers=3).finish()
+    write_layout(folder, Layout("tree", {name: (float(place), 0.0) for place, name in enumerate(names)}))
+    with pytest.raises(InputError) as caught:
+        layout_of_run(folder, read_manifest(folder))
+    assert caught.value.place == f"{folder}/layout.json, key positions"
+    assert caught.value.found == found
+    assert caught.value.allowed == "the run's brokers (b0, b1, b2), or no such file"
