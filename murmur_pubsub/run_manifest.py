@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from murmur_pubsub.dead_nodes import Dead
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import DEATHS, REPAIRS, FaultKind
 from murmur_pubsub.json_file import read_json
@@ -255,10 +256,23 @@ class RunManifest:
         return [fault.text for fault in self.faults if fault.by_itself and fault.kind not in REPAIRS]
 
     @property
+    def happened(self) -> list[FaultEntry]:
+        """All faults in the order in which they happened, as far as their times tell: a step of a live plan may have
+        come later. Of two at one time that which nobody ordered came first: it had to be seen."""
+        return sorted(self.faults, key=lambda each: (-1 if each.time_us is None else each.time_us, not each.by_itself))
+
+    @property
     def kills(self) -> tuple[int, int]:
-        """How many steps of a live run ended processes, and how many threw a node away in one that went on."""
-        kills = [fault.in_process for fault in self.faults if fault.kind in DEATHS and self.runtime == "ray"]
-        return len(kills) - sum(kills), sum(kills)
+        """How many deaths of a live run were ends of processes, and how many threw a node away in one that went on. A
+        step about nodes that are dead already is none."""
+        dead = Dead()
+        counts = {True: 0, False: 0}
+        for fault in self.happened:
+            alive = frozenset(fault.nodes) - dead.names
+            dead.hit_by(fault)
+            if fault.kind in DEATHS and alive and self.runtime == "ray":
+                counts[fault.in_process] += 1
+        return counts[False], counts[True]
 
     @property
     def has_links(self) -> bool:

@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from murmur_pubsub.dead_nodes import Dead
 from murmur_pubsub.faults import RECONFIGURES, FaultKind, link_key
 from murmur_pubsub.promise import Promise
 from murmur_pubsub.run_manifest import RunManifest
 from spark_analysis.excuses import IN_HAND_US, Case, Excuse, Excuses
-from spark_analysis.fault_windows import Dead, FaultStep, Window
+from spark_analysis.fault_windows import FaultStep, Window
 from spark_analysis.passages import ON_THE_WAY_US, Passage
 
 Links = Sequence[tuple[str, str]]

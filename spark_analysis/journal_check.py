@@ -10,10 +10,12 @@ that many can be read at once. `find_damage` does both in this process.
 """
 
 import zlib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from murmur_pubsub.dead_nodes import Dead
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import DEATHS, FaultKind
 from murmur_pubsub.journal import FAULTS_WRITER, RUN_WRITER
@@ -34,7 +36,6 @@ from murmur_pubsub.journal_store import JournalStore
 from murmur_pubsub.run_manifest import RunManifest
 
 _ENDED = (FileState.LAST, FileState.LAST_OF_DEAD)
-_STALLS = (FaultKind.STALL, FaultKind.RESUME)
 
 
 class Damage(NamedTuple):
@@ -128,10 +129,7 @@ class _Surveyor:
         driver = manifest.numbers.get("driver", len(manifest.nodes))
         self._numbers = manifest.numbers | {RUN_WRITER: driver, FAULTS_WRITER: driver + 1}
         self._series: dict[tuple[str, int], dict[str, dict[int, _File]]] = {}
-        self._faults: dict[str, list[FaultKind]] = {}
-        for step in manifest.faults:
-            for node in step.nodes:
-                self._faults.setdefault(node, []).append(step.kind)
+        self._taken = _taken_away(manifest)
 
     def look_at(self, file: str, size: int, beginning: bytes) -> None:
         """A file by itself."""
@@ -260,13 +258,30 @@ class _Surveyor:
         """Was the writer taken away before it could seal its files?"""
         if self._manifest.writers is None:
             return True
-        steps = self._faults.get(name.writer, [])
-        stalls = [kind for kind in steps if kind in _STALLS]
-        stalled = stalls[-1:] == [FaultKind.STALL]
-        return stalled or name.incarnation < sum(kind in DEATHS for kind in steps)
+        return name.incarnation < self._taken[name.writer]
 
     def _damaged(self, file: str, what: str) -> None:
         self.survey.damages.append(Damage(file, what))
+
+
+def _taken_away(manifest: RunManifest) -> Counter[str]:
+    """How many incarnations of each node faults have taken away: those that died, and one that is stalled at the end.
+    To kill who is dead takes nothing away."""
+    taken: Counter[str] = Counter()
+    stalled: set[str] = set()
+    dead = Dead()
+    for step in manifest.happened:
+        alive = frozenset(step.nodes) - dead.names
+        dead.hit_by(step)
+        if step.kind in DEATHS:
+            taken.update(alive)
+            stalled -= alive
+        elif step.kind is FaultKind.STALL:
+            stalled |= alive
+        elif step.kind is FaultKind.RESUME:
+            stalled -= alive
+    taken.update(stalled)
+    return taken
 
 
 def _known(files: Mapping[int, _File]) -> list[int]:

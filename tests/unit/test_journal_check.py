@@ -117,6 +117,32 @@ def test_a_fault_takes_one_incarnation_away_and_not_the_next(run: Run) -> None:
     assert run.damages(2, [KILL, RESTART]) == []
 
 
+OWN_DEATH = FaultEntry("death of c0", FaultKind.KILL, 1, ("c0",), by_itself=True)
+LATER = [replace(each, time_us=2 + place) for place, each in enumerate((KILL, RESTART, KILL, RESTART))]
+
+
+@pytest.mark.parametrize(
+    ("faults", "taken"),
+    [
+        ([*LATER[:2], OWN_DEATH], 1),
+        ([*LATER, OWN_DEATH], 2),
+        ([*LATER[:2], replace(OWN_DEATH, time_us=9)], 2),
+        ([*LATER[:3], replace(OWN_DEATH, time_us=9)], 2),
+        ([STALL, KILL, RESTART], 1),
+        ([KILL, FaultEntry("lose host", FaultKind.LOSE_HOST, nodes=("b0", "c0")), RESTART], 1),
+        ([KILL, FaultEntry("kill actor", FaultKind.KILL_ACTOR, nodes=("b0", "c0"))], 1),
+    ],
+    ids=[
+        "it had died before it was killed", "before it was killed the first time", "after it was back",
+        "after it was killed", "stalled before", "killed before its host was lost", "killed before its actor",
+    ],
+)  # fmt: skip
+def test_to_kill_who_is_dead_takes_no_further_incarnation_away(run: Run, faults: list[FaultEntry], taken: int) -> None:
+    for incarnation in range(taken + 1):
+        run.written(rows=1, incarnation=incarnation)
+    assert [each.file for each in run.damages(taken + 1, faults)] == [f"c0-{taken}-00000.seg"]
+
+
 def test_a_run_that_was_cut_short_may_be_open_and_lack_what_was_not_begun(run: Run) -> None:
     run.written(rows=3, records=1)
     run.path(2).write_bytes(b"")
