@@ -10,6 +10,7 @@ from typing import Any
 
 from murmur_page.counted import Counted, Handled
 from murmur_page.frame import Activity, Frame, LinkState, Moved, NodeState, Pair, delay_bucket
+from murmur_pubsub.dead_nodes import Dead
 from murmur_pubsub.faults import COMMANDS, DEATHS, ENDS, REPAIRS, RETURNS, UNDONE_BY, FaultKind, takes_back
 from murmur_pubsub.journal import NONE, FaultStage, Phase, RowKind
 from murmur_pubsub.run_manifest import FaultEntry, RunManifest
@@ -46,8 +47,9 @@ class Observer:
         self._cut: set[Pair] = set()
         self._harmed: set[Pair] = set()
         self._gone: set[Pair] = set()
-        self._open: dict[int, FaultEntry] = {}
-        """Faults that are in force, by step."""
+        self._open: dict[int, tuple[FaultEntry, frozenset[str]]] = {}
+        """Faults that are in force, by step, and whom each has hit."""
+        self._dead = Dead()
         self._slow: set[int] = set()
         """Nodes that are, and are again once they go on after a stall."""
         self._counted = {measure.topic: measure.counted for measure in manifest.measures}
@@ -186,13 +188,15 @@ class Observer:
         if stage == FaultStage.ORDERED or entry is None:
             frame.story.append(told)
             return False
-        ended = [begun for begun, each in self._open.items() if _ends(entry, each)]
+        hit = self._dead.hit_by(entry) or frozenset(entry.nodes)
+        ended = [begun for begun, each in self._open.items() if self._ends(entry, *each)]
         if ended:
             told["ends"] = ended
         for begun in ended:
             del self._open[begun]
         if not self._only_repairs(entry):
-            self._open[step] = entry
+            self._open[step] = entry, hit
+            told["breaks"] = True
         frame.story.append(told)
         self._carry_out(frame, entry)
         return True
@@ -201,8 +205,17 @@ class Observer:
         ends = entry.kind in REPAIRS or takes_back(entry.kind, entry.link, entry.work_us)
         return ends or entry.kind in (FaultKind.ORDER, *COMMANDS)
 
+    def _ends(self, entry: FaultEntry, begun: FaultEntry, hit: frozenset[str]) -> bool:
+        """Does it end the fault that is in force? A death is over when all whom it has hit are back."""
+        if begun.kind in DEATHS:
+            return entry.kind in RETURNS and self._dead.names.isdisjoint(hit)
+        able = entry.kind in UNDONE_BY.get(begun.kind, ()) or begun.kind is ENDS.get(entry.kind)
+        return able and hit <= set(entry.nodes)
+
     def _carry_out(self, frame: Frame, entry: FaultEntry) -> None:
         kind, numbers = entry.kind, [self._numbers[name] for name in entry.nodes]
+        if kind in (FaultKind.STALL, FaultKind.RESUME, FaultKind.SLOW) and entry.nodes[0] in self._dead.names:
+            return  # it had died by itself before
         if kind in DEATHS:
             for number in numbers:
                 self._slow.discard(number)
@@ -263,11 +276,3 @@ class Observer:
 
 def _key(first: int, second: int) -> Pair:
     return (first, second) if first < second else (second, first)
-
-
-def _ends(entry: FaultEntry, begun: FaultEntry) -> bool:
-    """Does it end the fault that is in force? Who died by itself comes back with its actor, too."""
-    if entry.kind in RETURNS and begun.kind in DEATHS:
-        able = entry.kind in UNDONE_BY[begun.kind] or (begun.by_itself and entry.kind is FaultKind.RESTART_ACTOR)
-        return able and set(begun.nodes) <= set(entry.nodes)
-    return begun.kind is ENDS.get(entry.kind) and set(begun.nodes) == set(entry.nodes)

@@ -57,7 +57,7 @@ export class Run {
     fault.from = told.t;
     if (COMMANDS.includes(told.kind)) fault.repairs = true; // it breaks nothing
     if (told.ends !== undefined) {
-      fault.repairs = true;
+      fault.repairs = fault.repairs || !told.breaks; // a kill may end a stall
       for (const began of this.faults) if (told.ends.includes(began.step)) began.until = told.t;
     }
   }

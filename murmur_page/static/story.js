@@ -130,7 +130,7 @@ function storyLine(run, told, goTo) {
   if (told.k === "fault" && told.stage === "asked") words = `asked for: ${told.text}`;
   if (told.itself) words = `by itself: ${words}`;
   if (told.hand) words = `by hand: ${words}`;
-  return element("li", { className: `live-${COMMANDS.includes(told.kind) ? "command" : told.k}${told.stage === "asked" ? " asked" : ""}${told.ends !== undefined ? " mends" : ""}` }, time, element("span", {}, words));
+  return element("li", { className: `live-${COMMANDS.includes(told.kind) ? "command" : told.k}${told.stage === "asked" ? " asked" : ""}${told.ends !== undefined && !told.breaks ? " mends" : ""}` }, time, element("span", {}, words));
 }
 
 export function showFindings(place, run, pick) {

@@ -19,7 +19,7 @@ from murmur_pubsub.journal import RowKind
 from murmur_pubsub.measure import Measure
 from murmur_pubsub.run_manifest import FaultEntry, read_manifest, write_manifest
 from murmuration.harness.cluster import Cluster
-from tests.judge.test_turns_of_faults import BY_ACTOR, BY_HOST, BY_NODES, Step, written
+from tests.judge.test_turns_of_faults import WAYS, Step, written
 from tests.spark.run_folder import RunFolder
 
 
@@ -135,12 +135,36 @@ def test_a_fault_is_told_as_asked_for_and_as_done_and_a_repair_names_what_it_end
     assert [each["text"] for each in told[::2]] == ["kill b1", "restart b1"]
 
 
-@pytest.mark.parametrize("plan", [BY_NODES, BY_ACTOR, BY_HOST], ids=["each", "actor", "host"])
+@pytest.mark.parametrize("plan", WAYS.values(), ids=WAYS.keys())
 def test_who_died_by_itself_is_back_with_whatever_starts_it_again(tmp_path: Path, plan: list[Step]) -> None:
     run = written(tmp_path / "run", plan)
     told = [each for frame in frames_of(run, read_manifest(run), 600) for each in frame.story if each["k"] == "fault"]
     begun = {each["step"] for each in told if each["kind"] in ("kill", "kill_actor", "lose_host")}
     assert sorted(step for each in told for step in each.get("ends", ())) == sorted(begun)
+
+
+def test_a_stall_and_a_slow_node_end_with_the_kill_and_that_is_no_repair(watched: Watched) -> None:
+    faults = watched.cluster.faults
+    faults.slow("b1", "2 ms")
+    faults.stall("b1")
+    faults.kill("b1")
+    faults.restart("b1")
+    watched.cluster.settle()
+    told = [each for each in watched.look().story if each["k"] == "fault" and each["stage"] == "done"]
+    assert [(each["kind"], each.get("ends"), each.get("breaks", False)) for each in told] == [
+        ("slow", None, True), ("stall", None, True), ("kill", [0, 1], True), ("restart", [2], False),
+    ]  # fmt: skip
+    assert watched.node("b1") == "up"
+
+
+def test_what_a_plan_does_to_a_node_that_has_died_by_itself_does_not_show_it_alive(tmp_path: Path) -> None:
+    plan: list[Step] = [(31, FaultKind.STALL, "b1"), (32, FaultKind.RESUME, "b1"), (33, FaultKind.SLOW, "b2")]
+    run = written(tmp_path / "run", plan, back=False)
+    manifest = read_manifest(run)
+    ends = [frame.nodes for frame in frames_of(run, manifest, 600)]
+    for name in ("b1", "b2"):
+        seen = [nodes[manifest.numbers[name]] for nodes in ends if manifest.numbers[name] in nodes]
+        assert seen[-1] == "down", seen
 
 
 def test_messages_on_their_way_are_counted_until_they_arrive(watched: Watched) -> None:
