@@ -54,7 +54,8 @@ class LiveFaultInjector:
         self._gone: list[NodeName] = []
         self._came: list[NodeName] = []
         self._own_deaths: dict[NodeName, None] = {}
-        """The nodes that died though nobody had told them to, until they are started again, or a step ends them too."""
+        """The nodes that died though nobody had told them to, alone or with their host, until they are started again,
+        or a step ends them too."""
         self._killed: dict[tuple[NodeName, ...], list[NodeName]] = {}
         """Which nodes the kill of an actor took down."""
         self._next_step = len(deployment.faults)
@@ -82,6 +83,7 @@ class LiveFaultInjector:
         group = self._group
         with self._one_at_a_time:
             lost = self.nodes_on(number)
+            self._own_deaths |= dict.fromkeys(name for name in lost if name not in group.down)
             group.down |= dict.fromkeys(lost)
             group.process_gone(lost)
             self._forget_own_deaths(lost)
@@ -111,10 +113,13 @@ class LiveFaultInjector:
             self.seal_gone()
 
     def host_returned(self, number: int, identifier: str) -> None:
-        """The host is back, under another identifier: its nodes start on it, with the logs that are there."""
+        """The host is back, under another identifier: its nodes start on it, with the logs that are there. Those that a
+        step has killed, before or meanwhile, wait for the step that starts them again."""
         with self._one_at_a_time:
             self._group.hosts[number] = identifier
-            self._carry_out(*self._observe(FaultKind.RETURN_HOST, host=number), self._clock.now_us())
+            back = tuple(name for name in self.nodes_on(number) if name in self._own_deaths)
+            if back:
+                self._carry_out(*self._observe(FaultKind.RETURN_HOST, back, number), self._clock.now_us())
 
     def _observe(self, kind: FaultKind, nodes: tuple[NodeName, ...] = (), host: int = 0) -> tuple[int, Fault]:
         base_us = self._clock.now_us() if self.base_us is None else self.base_us
@@ -192,7 +197,8 @@ class LiveFaultInjector:
             case FaultKind.LOSE_HOST:
                 self._lose(fault.host)
             case FaultKind.RETURN_HOST:
-                self.restart([name for name in self.nodes_on(fault.host) if name in self._group.down])
+                nodes = fault.nodes or self.nodes_on(fault.host)
+                self.restart([name for name in nodes if name in self._group.down])
 
     def _issue(self, fault: Fault) -> None:
         commands = self._command_steps.commands(fault, self._clock.now_us())

@@ -36,7 +36,7 @@ class Dead:
             self._by_themselves -= nodes
             if step.kind is FaultKind.KILL_ACTOR:
                 self._with_actor |= nodes
-            elif step.kind is FaultKind.KILL and step.by_itself:
+            elif step.by_itself:
                 self._by_themselves |= nodes
         elif step.kind in RETURNS:
             if step.kind is FaultKind.RESTART_ACTOR:

@@ -27,7 +27,8 @@ What each kind means, on both runtimes:
   does. Where nodes share an actor, KILL throws one of them away inside the process, which goes on: its machine, its
   sockets and what it had not synced are gone.
 - LOSE_HOST: a whole host with its nodes is gone at once, without a word to their peers. RETURN_HOST: its
-  nodes are started again (on another host, where the lost one stays away).
+  nodes are started again (on another host, where the lost one stays away). A host that goes away and returns by itself
+  starts those that no step had ended.
 """
 
 import itertools
@@ -170,11 +171,11 @@ class Fault:
     """One step of a plan.
 
     `nodes`: the node it is about; the two ends of a link (CUT, HEAL, CHANGE_LINK, CONNECT, DISCONNECT); all that share
-    the actor (KILL_ACTOR, RESTART_ACTOR); none for a PARTITION, whose `groups` hold every node once. `work_us` is
-    SLOW's, `disk_lost` KILL's, `link` CHANGE_LINK's and CONNECT's, `host` a number from 0. `verb` and `arguments` are
-    ORDER's: each argument is what it is called, and the name of a node. `issuer` is the number of the publisher of a
-    PUBLISH, or of the subscriber of a SUBSCRIBE or UNSUBSCRIBE; `attributes` are the event's, `wanted` is the filter's
-    text.
+    the actor (KILL_ACTOR, RESTART_ACTOR); those that came with a host by itself (RETURN_HOST); none for a PARTITION,
+    whose `groups` hold every node once. `work_us` is SLOW's, `disk_lost` KILL's, `link` CHANGE_LINK's and CONNECT's,
+    `host` a number from 0. `verb` and `arguments` are ORDER's: each argument is what it is called, and the name of a
+    node. `issuer` is the number of the publisher of a PUBLISH, or of the subscriber of a SUBSCRIBE or UNSUBSCRIBE;
+    `attributes` are the event's, `wanted` is the filter's text.
     """
 
     time_us: int

@@ -63,10 +63,11 @@ def manifest_of_deployment(deployment: Deployment, name: str, runtime: Literal["
 def fault_entry(
     fault: Fault, deployment: Deployment, by_itself: bool = False, started: Set[NodeName] = frozenset()
 ) -> FaultEntry:
-    """A fault for the manifest: the loss of a host names the nodes that were on it. `by_itself`: nobody ordered it;
+    """A fault for the manifest: the loss of a host names the nodes that were on it, and so does its return if
+    that does not say which came. `by_itself`: nobody ordered it;
     `started`: the nodes that had been started by hand before it."""
     nodes = fault.nodes
-    if fault.kind in (FaultKind.LOSE_HOST, FaultKind.RETURN_HOST):
+    if fault.kind in (FaultKind.LOSE_HOST, FaultKind.RETURN_HOST) and not nodes:
         nodes = tuple(name for name, host in deployment.hosts.items() if host == fault.host)
     if fault.kind in _OF_ALL_THERE:
         to_come = _to_come(fault, deployment) - started
