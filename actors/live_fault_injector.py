@@ -86,7 +86,6 @@ class LiveFaultInjector:
             self._own_deaths |= dict.fromkeys(name for name in lost if name not in group.down)
             group.down |= dict.fromkeys(lost)
             group.process_gone(lost)
-            self._forget_own_deaths(lost)
             for name in lost:
                 group.stalled.pop(name, None)
             step, fault = self._observe(FaultKind.LOSE_HOST, host=number)

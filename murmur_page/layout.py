@@ -6,7 +6,7 @@ entrance down, all others as their links have it.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -69,13 +69,14 @@ def layout_of_run(run: Path, manifest: RunManifest) -> Layout:
         layout = from_plain(Layout, read_json(path, "the layout of a run, or no such file"), str(path))
     except FileNotFoundError:
         return _by_links(brokers, [edge for edge in manifest.overlay.edges if set(edge) <= set(brokers)])
-    allowed = f"the run's brokers ({some_names(brokers)}), or no such file"
-    for name in [*layout.positions, *brokers]:
-        if name not in layout.positions:
-            raise InputError(f"{path}, key positions", f"no place for {name!r}", allowed)
+    for name in layout.positions:
         if name not in brokers:
+            allowed = f"the run's brokers ({some_names(brokers)}), or no such file"
             raise InputError(f"{path}, key positions", f"{name!r}", allowed)
-    return layout
+    without = [name for name in brokers if name not in layout.positions]  # as older runs have some
+    below = max((y for _, y in layout.positions.values()), default=0.0) + _LEVEL_APART
+    row = {name: (at * _MEMBER_APART, below) for at, name in enumerate(without)}
+    return replace(layout, positions={**layout.positions, **row}) if row else layout
 
 
 def write_layout(run: Path, layout: Layout) -> None:

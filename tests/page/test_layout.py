@@ -117,16 +117,20 @@ def test_an_older_run_without_a_layout_gets_one_from_its_manifest(tmp_path: Path
     assert set(layout_of_run(folder, read_manifest(folder)).positions) == {"b0", "b1", "b2", "b3"}
 
 
-@pytest.mark.parametrize(
-    ("names", "found"),
-    [(["b0", "b1", "b2", "x9"], "'x9'"), (["b0", "b2"], "no place for 'b1'"), ([], "no place for 'b0'")],
-    ids=["more", "fewer", "none"],
-)
-def test_the_layout_of_another_run_is_refused(tmp_path: Path, names: list[str], found: str) -> None:
+def test_brokers_without_a_place_are_below_the_others_and_apart(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run", brokers=3).finish()
-    write_layout(folder, Layout("tree", {name: (float(place), 0.0) for place, name in enumerate(names)}))
+    write_layout(folder, Layout("tree", {"b1": (0.0, 3.0)}))
+    positions = layout_of_run(folder, read_manifest(folder)).positions
+    assert positions["b1"] == (0.0, 3.0)
+    assert len(set(positions.values())) == 3
+    assert min(positions["b0"][1], positions["b2"][1]) > 3
+
+
+def test_the_layout_of_another_run_is_refused(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run", brokers=3).finish()
+    write_layout(folder, Layout("tree", dict.fromkeys(("b0", "b1", "b2", "x9"), (0.0, 0.0))))
     with pytest.raises(InputError) as caught:
         layout_of_run(folder, read_manifest(folder))
     assert caught.value.place == f"{folder}/layout.json, key positions"
-    assert caught.value.found == found
+    assert caught.value.found == "'x9'"
     assert caught.value.allowed == "the run's brokers (b0, b1, b2), or no such file"
