@@ -55,10 +55,15 @@ class LessonRun:
         built = build(loaded)
         self.deployment = built.deployment
         self._folder = RunFolder.make(folder, manifest_of(loaded, built))
-        self._folder.write_scenario(loaded.data)
-        write_layout(folder, layout_of(self.deployment))
+        with self._folder.begun():
+            self._folder.write_scenario(loaded.data)
+            write_layout(folder, layout_of(self.deployment))
         self.hands = PagedHands(loaded, self.deployment, self._folder)
-        self._run = VirtualRun(self.deployment, self._folder.journal, self._hear, steering=self.hands)
+        try:
+            self._run = VirtualRun(self.deployment, self._folder.journal, self._hear, steering=self.hands)
+        except BaseException:
+            self._end("interrupted", None)
+            raise
         self._inputs_max = inputs_max
         self._stretches = self._run.stretches()
         self._rows = _Rows(self._folder.journal)

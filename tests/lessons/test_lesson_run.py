@@ -1,12 +1,14 @@
 """A run that a page carries on, and that an error ends, is marked as any other run."""
 
+import errno
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from murmur_pubsub.errors import InputError, RunError
+from murmur_pubsub.errors import DiskError, InputError, RunError
 from murmur_pubsub.run_manifest import read_manifest
 from murmuration.lessons.lesson_run import LessonRun
 from tests.hunt.test_coverage import CHAIN
@@ -43,3 +45,27 @@ def test_what_is_played_to_its_end_is_complete(tmp_path: Path) -> None:
     run = LessonRun(CHAIN, tmp_path / "run")
     run.play_on()
     assert (run.over, read_manifest(run.folder).status) == (True, "complete")
+
+
+@pytest.mark.parametrize("name", ["scenario.yaml", "layout.json"])
+def test_what_finds_no_room_before_it_begins_leaves_no_folder(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, *_: object) -> None:
+        raise DiskError(str(path), "No space left on device")
+
+    patched = "murmuration.runs.run_folder.write_text" if name == "scenario.yaml" else "murmur_page.layout.write_text"
+    monkeypatch.setattr(patched, full)
+    with pytest.raises(DiskError, match=name):
+        LessonRun(CHAIN, tmp_path / "run")
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_finds_no_room_for_its_journal_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(DiskError, match="journal"):
+        LessonRun(CHAIN, tmp_path / "run")
+    assert read_manifest(tmp_path / "run").status == "interrupted"
