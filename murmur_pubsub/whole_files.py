@@ -9,6 +9,17 @@ from murmur_pubsub.errors import DiskError
 
 DRAFT = ".draft-"
 """How the name of what is not whole yet begins."""
+FORMER = ".former-"
+"""And of a folder whose place another one takes."""
+
+
+@contextmanager
+def written_to(path: Path) -> Iterator[None]:
+    """What the operating system says against writing in the block is a `DiskError` of the file."""
+    try:
+        yield
+    except OSError as error:
+        raise DiskError.of(path, error) from error
 
 
 @contextmanager
@@ -16,10 +27,9 @@ def whole(path: Path) -> Iterator[Path]:
     """A draft beside the file, to be written in the block; then it takes the file's place. Raises `DiskError`."""
     draft = path.with_name(f"{DRAFT}{path.name}")
     try:
-        yield draft
-        draft.replace(path)
-    except OSError as error:
-        raise DiskError.of(path, error) from error
+        with written_to(path):
+            yield draft
+            draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
 
@@ -27,17 +37,34 @@ def whole(path: Path) -> Iterator[Path]:
 @contextmanager
 def whole_folder(path: Path) -> Iterator[Path]:
     """The same of a folder: a new and empty draft of it."""
-    draft = path.with_name(f"{DRAFT}{path.name}")
-    shutil.rmtree(draft, ignore_errors=True)
-    try:
-        draft.mkdir()
+    with written_to(path), new_folder(path) as draft:
         yield draft
-        shutil.rmtree(path, ignore_errors=True)
-        draft.rename(path)
-    except OSError as error:
-        raise DiskError.of(path, error) from error
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A `whole_folder` whose block does more than write: only what stands against making the folder, or its taking the
+    place of the one before, is a `DiskError` of it."""
+    draft, former = path.with_name(f"{DRAFT}{path.name}"), path.with_name(f"{FORMER}{path.name}")
+    with written_to(path):
+        _clear(path, draft, former)  # of what was killed
+        draft.mkdir()
+    try:
+        yield draft
+        with written_to(path):
+            if path.exists():
+                path.rename(former)  # and removed later: what ends a removal leaves a part
+            draft.rename(path)
     finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        _clear(path, draft, former)
+
+
+def _clear(path: Path, draft: Path, former: Path) -> None:
+    """Remove what was only in the way to the folder; without a new one the former is put back."""
+    if former.exists() and not path.exists():
+        former.rename(path)
+    for left in (draft, former):
+        shutil.rmtree(left, ignore_errors=True)
 
 
 def write_text(path: Path, text: str) -> None:

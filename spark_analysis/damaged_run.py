@@ -5,7 +5,6 @@ is `unknown`, and its reason names the first files.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -19,13 +18,12 @@ from spark_analysis.verdict import DAMAGE, decide_damaged
 class DamagedRun:
     """Stands where the analysis of a whole run would."""
 
-    def __init__(self, run: Path, damages: Sequence[Damage]) -> None:
-        self._folder = AnalysisFolder(run)
+    def __init__(self, folder: AnalysisFolder, damages: Sequence[Damage]) -> None:
+        self._folder = folder
         self._damages = sorted(damages)
 
     def judge(self) -> dict[str, Any]:
         """Write the verdict and the table of damages."""
-        self._folder.begin()
         self._folder.write_frame(DAMAGE, pd.DataFrame(self._damages, columns=list(Damage._fields)))
         verdict = decide_damaged(self._damages)
         self._folder.write_json("verdict", verdict)

@@ -122,23 +122,25 @@ def _opened(
     if is_small:
         seen = look_first(store_at(place), surveyed.contents)
         damages += seen.damages
-    if damages:
-        yield DamagedRun(run, damages)
-        return
-    progress("starting Spark", 0, 0)
-    with spark_session(master, surveyed.size, executor_memory) as spark:
-        if master is not None and is_cluster(master):
-            check_executors(spark, place, AnalysisFolder(run).begin())
-        if not is_small:
-            seen = look_first_in_spark(spark, place, surveyed.contents)
-        if seen.damages:
-            yield DamagedRun(run, seen.damages)
+    folder = AnalysisFolder(run)
+    with folder.anew() as draft:
+        if damages:
+            yield DamagedRun(folder, damages)
             return
-        analysis = _Analysis(spark, run, manifest, surveyed.size, seen, measures, progress)
-        try:
-            yield analysis
-        finally:
-            analysis.forget()
+        progress("starting Spark", 0, 0)
+        with spark_session(master, surveyed.size, executor_memory) as spark:
+            if master is not None and is_cluster(master):
+                check_executors(spark, place, draft)
+            if not is_small:
+                seen = look_first_in_spark(spark, place, surveyed.contents)
+            if seen.damages:
+                yield DamagedRun(folder, seen.damages)
+                return
+            analysis = _Analysis(spark, folder, run, manifest, surveyed.size, seen, measures, progress)
+            try:
+                yield analysis
+            finally:
+                analysis.forget()
 
 
 def report(run: Path) -> Path:
@@ -152,6 +154,7 @@ class _Analysis:
     def __init__(
         self,
         spark: SparkSession,
+        folder: AnalysisFolder,
         run: Path,
         manifest: RunManifest,
         journal_bytes: int,
@@ -163,8 +166,7 @@ class _Analysis:
         self._manifest = manifest
         self._progress = progress
         self._kept: list[DataFrame] = []
-        self._folder = AnalysisFolder(run)
-        self._folder.begin()
+        self._folder = folder
         progress("reading the journal", 0, 0)
         here = journal_bytes <= SMALL_JOURNAL_BYTES and not is_cluster(str(spark.sparkContext.master))
         read = read_journal_here if here else read_journal

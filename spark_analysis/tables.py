@@ -6,9 +6,9 @@ CSV.
 """
 
 import json
-import shutil
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.json_file import read_json, taken_apart
-from murmur_pubsub.whole_files import whole, whole_folder, write_text
+from murmur_pubsub.whole_files import new_folder, written_to
 from spark_analysis.findings_file import read_findings
 from spark_analysis.given_up import REFUSED_AND_DELIVERED
 from spark_analysis.table_columns import TABLES, check_columns
@@ -44,17 +44,20 @@ class FindingsFound:
 
 
 class AnalysisFolder:
-    """`RUN/analysis`, written anew by every analysis and read by reports. Each file is there whole or not at all; what
+    """`RUN/analysis`, written anew by every analysis and read by reports. It is there whole or as it was before; what
     writes raises `DiskError`."""
 
     def __init__(self, run: Path) -> None:
         self.folder = run / "analysis"
+        self.draft: Path | None = None
+        """Where a new one is written."""
 
-    def begin(self) -> Path:
-        """Make the folder, empty; its path."""
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self.folder.mkdir()
-        return self.folder
+    @contextmanager
+    def anew(self) -> Iterator[Path]:
+        """Write a new one in the block, beside the one before, whose place it takes in the end; where it is written."""
+        with new_folder(self.folder) as draft:
+            self.draft = draft
+            yield draft
 
     def write(self, name: str, table: DataFrame) -> pd.DataFrame:
         """Run the table's job and write its two files; what was written."""
@@ -65,22 +68,21 @@ class AnalysisFolder:
     def write_frame(self, name: str, frame: pd.DataFrame) -> None:
         """The same for a table that no job makes."""
         check_columns(name, list(frame.columns))
-        with whole(self.folder / f"{name}.parquet") as draft:
-            frame.to_parquet(draft, index=False)
+        with self._place(f"{name}.parquet") as place:
+            frame.to_parquet(place, index=False)
         self._write_csv(name, frame)
 
     def write_findings(self, table: DataFrame | pa.Table) -> FindingsFound:
         """All findings to Parquet, to CSV the first `FINDINGS_IN_CSV_MAX` of each kind by publication; how many there
         are. A table of pyarrow's is one that the driver has."""
-        path = self.folder / "findings.parquet"
-        if isinstance(table, pa.Table):
-            check_columns("findings", table.column_names)
-            with whole_folder(path) as draft:
-                parquet.write_table(table, draft / "findings.parquet")
-        else:
-            check_columns("findings", table.columns)
-            with whole_folder(path) as draft:
-                table.write.parquet(str(draft), mode="overwrite")
+        with self._place("findings.parquet") as path:
+            if isinstance(table, pa.Table):
+                check_columns("findings", table.column_names)
+                path.mkdir()
+                parquet.write_table(table, path / "findings.parquet")
+            else:
+                check_columns("findings", table.columns)
+                table.write.parquet(str(path))
         order = ["published_us", "source", "sequence", "subscriber", "finding"]
         found = FindingsFound(Counter(), Counter(), 0)
         first = pd.DataFrame()
@@ -99,7 +101,8 @@ class AnalysisFolder:
 
     def write_json(self, name: str, document: dict[str, Any]) -> None:
         """A small document beside the tables."""
-        write_text(self.folder / f"{name}.json", json.dumps(document, indent=1) + "\n")
+        with self._place(f"{name}.json") as place:
+            place.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
     def read(self, name: str) -> pd.DataFrame:
         """A table as it was written; raises `InputError` if the run has not been analysed."""
@@ -127,8 +130,15 @@ class AnalysisFolder:
             raise InputError(str(path), "no such file", _ANALYSED) from None
 
     def _write_csv(self, name: str, frame: pd.DataFrame) -> None:
-        with whole(self.folder / f"{name}.csv") as draft:
-            frame.to_csv(draft, index=False)
+        with self._place(f"{name}.csv") as place:
+            frame.to_csv(place, index=False)
+
+    @contextmanager
+    def _place(self, name: str) -> Iterator[Path]:
+        """Where that file of the new analysis is written in the block."""
+        assert self.draft is not None
+        with written_to(self.folder / name):
+            yield self.draft / name
 
 
 def _with_refused(so_far: RefusedDelivered | None, findings: pd.DataFrame) -> RefusedDelivered | None:

@@ -42,11 +42,11 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("read_back")
     run = execute(load_scenario(Path("parity"), _SMALL), place / "run", silent).folder
     analysis = AnalysisFolder(run)
-    analysis.begin()
-    for name in (*SMALL_TABLES, "faults", "findings"):
-        analysis.write_frame(name, pd.DataFrame(columns=list(TABLES[name].columns)))
-    analysis.write_json("verdict", dict(judge_run(run).numbers))
-    analysis.write_json("summary", {"bucket_us": 1, "first_us": 0, "last_us": 1})
+    with analysis.anew():
+        for name in (*SMALL_TABLES, "faults", "findings"):
+            analysis.write_frame(name, pd.DataFrame(columns=list(TABLES[name].columns)))
+        analysis.write_json("verdict", dict(judge_run(run).numbers))
+        analysis.write_json("summary", {"bucket_us": 1, "first_us": 0, "last_us": 1})
     shutil.copytree(run, place / "other")
     (place / "sweep.yaml").write_text(_SWEEP)
     plan = read_sweep(place / "sweep.yaml")

@@ -4,7 +4,7 @@ import errno
 import os
 import resource
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from murmur_pubsub.errors import DiskError, InputError
-from murmur_pubsub.whole_files import whole, write_text
+from murmur_pubsub.whole_files import whole, whole_folder, write_text
 from murmuration.commands.main import page_command, trace_command
 from murmuration.hunt.folder import HuntFolder
 from murmuration.hunt.present import sizes_of, write_schedule, write_story
@@ -27,6 +27,7 @@ from murmuration.results.parquet_copy import copy_tables
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import load_scenario
 from murmuration.sweeps.kept_lines import keep_lines
+from spark_analysis import main as analysis
 from spark_analysis.table_columns import TABLES
 from spark_analysis.tables import AnalysisFolder
 from tests.hunt.hunting import hunt
@@ -109,20 +110,65 @@ def test_nor_does_a_table_of_a_paper(tmp_path: Path) -> None:
 
 def test_nor_does_a_table_of_an_analysis(tmp_path: Path) -> None:
     folder, drops = AnalysisFolder(tmp_path), pd.DataFrame({"reason": ["full"] * 2_000, "messages": range(2_000)})
-    begun = folder.begin()
     findings = pa.table({name: pa.array(range(2_000)) for name in TABLES["findings"].columns})
-    writings: dict[str, Callable[[], object]] = {
-        "drops.parquet": lambda: folder.write_frame("drops", drops),
-        "findings.parquet": lambda: folder.write_findings(findings),
-        "verdict.json": lambda: folder.write_json("verdict", {"reason": "x" * 2_000}),
+    writings: dict[str, tuple[int, Callable[[], object]]] = {
+        "drops.parquet": (1_000, lambda: folder.write_frame("drops", drops)),
+        "drops.csv": (14_000, lambda: folder.write_frame("drops", drops)),
+        "findings.parquet": (1_000, lambda: folder.write_findings(findings)),
+        "verdict.json": (1_000, lambda: folder.write_json("verdict", {"reason": "x" * 2_000})),
     }
-    for name, write in writings.items():
-        with room_for(1_000), pytest.raises(DiskError, match=rf"analysis/{name}: .*ile too large"):
+    with folder.anew():
+        folder.write_json("summary", {"of": "before"})
+    for name, (room, write) in writings.items():
+        place = rf"^{tmp_path}/analysis/{name}: .*ile too large"
+        with room_for(room), pytest.raises(DiskError, match=place), folder.anew():
             write()
-        assert not list(begun.iterdir())
-    with room_for(14_000), pytest.raises(DiskError, match=r"analysis/drops.csv: File too large"):
-        folder.write_frame("drops", drops)
-    assert [path.name for path in begun.iterdir()] == ["drops.parquet"]
+        assert [path.name for path in tmp_path.iterdir()] == ["analysis"]
+        assert (folder.folder / "summary.json").read_text() == '{\n "of": "before"\n}\n'
+
+
+class _Local:
+    """Stands for a Spark session of this host."""
+
+    class sparkContext:
+        master = "local[1]"
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt(), InputError("journal", "another version", "3")])
+def test_an_analysis_that_does_not_come_to_its_end_leaves_the_one_before(
+    end: BaseException, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ended(*_: object) -> None:
+        raise end
+
+    monkeypatch.setattr(analysis, "spark_session", lambda *_: nullcontext(_Local()))
+    monkeypatch.setattr(analysis, "read_journal_here", ended)
+    folder = AnalysisFolder(run)
+    with folder.anew():
+        folder.write_json("verdict", {"of": "before"})
+    with pytest.raises(type(end)):
+        analysis.analyze(run)
+    assert folder.read_json("verdict") == {"of": "before"}
+    assert [path.name for path in run.glob("*analysis*")] == ["analysis"]
+
+
+@pytest.mark.parametrize("killed_in", ["the exchange", "the removal"])
+def test_of_a_folder_whose_exchange_was_killed_the_whole_one_stays(killed_in: str, tmp_path: Path) -> None:
+    (tmp_path / ".former-tables").mkdir()
+    (tmp_path / ".former-tables" / "rows").write_text("before")
+    if killed_in == "the removal":
+        (tmp_path / "tables").mkdir()
+        (tmp_path / "tables" / "rows").write_text("new")
+
+    def interrupted() -> None:
+        with whole_folder(tmp_path / "tables") as draft:
+            (draft / "rows").write_text("newer")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert [path.name for path in tmp_path.iterdir()] == ["tables"]
+    assert (tmp_path / "tables" / "rows").read_text() == ("before" if killed_in == "the exchange" else "new")
 
 
 @pytest.mark.parametrize(
