@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.whole_files import write_text
 
 STARTERS = Path(__file__).parents[1] / "starters"
 
@@ -46,7 +47,8 @@ StarterArgument = Annotated[
 
 
 def begin(starter: Starter, folder: Path) -> list[Path]:
-    """Write the starter's files into the folder; raises `InputError`, and writes none, if one of them is there."""
+    """Write the starter's files into the folder; raises `InputError`, and writes none, if one of them is there. Where
+    there is no room for all of them none stays, and that is a `DiskError`."""
     sources = sorted(each for each in (STARTERS / starter).iterdir() if each.is_file())
     written = [folder / source.name for source in sources]
     for path in written:
@@ -54,8 +56,13 @@ def begin(starter: Starter, folder: Path) -> list[Path]:
             raise InputError(str(path), "a file that is already there", "another folder: nothing is overwritten")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for source, path in zip(sources, written, strict=True):
-            path.write_text(source.read_text())
     except OSError as error:
         raise InputError(str(folder), str(error), "a folder that can be written") from None
+    try:
+        for source, path in zip(sources, written, strict=True):
+            write_text(path, source.read_text(encoding="utf-8"))
+    except BaseException:
+        for path in written:
+            path.unlink(missing_ok=True)
+        raise
     return written

@@ -6,8 +6,8 @@ they use as one archive, and the page. `PYODIDE` is what scripts/fetch_pyodide.s
 
 import argparse
 import gzip
+import io
 import json
-import shutil
 import zipfile
 from collections.abc import Iterator
 from importlib import metadata, resources
@@ -15,7 +15,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from murmur_page.page_files import picture, read_file
-from murmur_pubsub.errors import InputError
+from murmur_pubsub.errors import DiskError, InputError
+from murmur_pubsub.whole_files import new_folder, written_to
 from murmuration.lessons.lessons import LESSONS
 from murmuration.lessons.own_router import STARTER, TASK, TITLE, TRIALS
 from murmuration.lessons.witnesses import pairs, witness
@@ -55,31 +56,44 @@ _PAGE = """<!DOCTYPE html>
 
 
 def build_folder(pyodide: Path, target: Path) -> None:
-    """Make the folder anew; raises `InputError` for what is not there, or is not empty and none of these."""
+    """Make the folder anew; raises `InputError` for what is not there, or is not empty and none of these, and
+    `DiskError` where there is no room, which leaves the folder as it was."""
     wheels = sorted(pyodide.glob("pydantic_core-*.whl"))
-    if not wheels or not (pyodide / _PACKED).exists():
+    if not wheels or not all((pyodide / name).exists() for name in (*_AS_IT_IS, _PACKED)):
         raise InputError(str(pyodide), "no Pyodide", "the folder that scripts/fetch_pyodide.sh has filled")
-    if target.exists():
-        if not (target / "murmur.zip").exists():
-            raise InputError(str(target), "a folder with something else", "a new folder, or one that `make play` made")
-        shutil.rmtree(target)
-    python = target / "pyodide"
-    python.mkdir(parents=True)
+    if target.exists() and not (target / "murmur.zip").exists():
+        raise InputError(str(target), "a folder with something else", "a new folder, or one that `make play` made")
+    with written_to(target.parent):
+        target.parent.mkdir(parents=True, exist_ok=True)
+    with new_folder(target) as draft:
+        for name, content in _files(pyodide, wheels[-1]):
+            with written_to(target / name):
+                (draft / name).parent.mkdir(exist_ok=True)
+                (draft / name).write_bytes(content)
+
+
+def _files(pyodide: Path, wheel: Path) -> Iterator[tuple[str, bytes]]:
+    """All that the folder has, by name."""
     for name in _AS_IT_IS:
-        shutil.copyfile(pyodide / name, python / name)
-    packed = gzip.compress((pyodide / _PACKED).read_bytes(), mtime=0)
-    (python / f"{_PACKED}.packed").write_bytes(packed)
-    shutil.copyfile(wheels[-1], python / "pydantic_core.whl")
-    with zipfile.ZipFile(target / "murmur.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        yield f"pyodide/{name}", (pyodide / name).read_bytes()
+    yield f"pyodide/{_PACKED}.packed", gzip.compress((pyodide / _PACKED).read_bytes(), mtime=0)
+    yield "pyodide/pydantic_core.whl", wheel.read_bytes()
+    yield "murmur.zip", _packages()
+    texts = {"index.html": _PAGE.format(lessons=_lessons(), built=json.dumps(_built()))}
+    texts |= {"live.css": read_file("live.css"), "lessons.css": _static("lessons.css")}
+    texts |= {f"{name}.js": _static(f"{name}.js") for name in _SCRIPTS}
+    texts |= {f"{name}.js": read_file(f"{name}.js") for name in _OF_PAGES}
+    for name, text in texts.items():
+        yield name, text.encode()
+
+
+def _packages() -> bytes:
+    """What Python in the browser imports, as one archive."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in sorted((*_own_files(), *_library_files())):
             archive.writestr(zipfile.ZipInfo(name, _WRITTEN), content, zipfile.ZIP_DEFLATED)
-    (target / "index.html").write_text(_PAGE.format(lessons=_lessons(), built=json.dumps(_built())))
-    (target / "live.css").write_text(read_file("live.css"))
-    (target / "lessons.css").write_text(_static("lessons.css"))
-    for name in _SCRIPTS:
-        (target / f"{name}.js").write_text(_static(f"{name}.js"))
-    for name in _OF_PAGES:
-        (target / f"{name}.js").write_text(read_file(f"{name}.js"))
+    return packed.getvalue()
 
 
 def size_of(folder: Path) -> int:
@@ -136,6 +150,8 @@ def main() -> None:
         build_folder(given.pyodide, given.target)
     except InputError as error:
         parser.exit(2, f"{error}\n")
+    except DiskError as error:
+        parser.exit(1, f"{error}\n")
     print(
         f"{given.target} is made: {size_of(given.target) / 1e6:.1f} MB that ask no network. Any static server opens it:"
     )

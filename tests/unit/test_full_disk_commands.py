@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from murmur_pubsub.errors import DiskError
+from murmuration.commands.init import Starter, begin
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import load_scenario
 
@@ -56,3 +57,23 @@ def test_nothing_is_promised_of_a_run_that_journaled_nothing(tmp_path: Path) -> 
     told = f"murmur: {run}/journal/run-0-00000.seg: File too large\nnothing was journaled in {run}\n"
     assert (done.returncode, done.stderr[-len(told) :]) == (1, told)
     assert not [path for path in (run / "journal").iterdir() if path.suffix == ".seg"]
+
+
+def test_what_one_begins_with_finds_no_room(tmp_path: Path) -> None:
+    done = murmur(2_000, "init", "protocol", str(tmp_path))
+    assert (done.returncode, done.stderr) == (1, f"murmur: {tmp_path}/hop_acks.py: File too large\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_nor_does_any_of_it_stay_where_the_last_file_finds_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nearly_full(path: Path, text: str) -> None:
+        if path.name == "test_hop_acks.py":
+            raise DiskError(str(path), "No space left on device")
+        path.write_text(text)
+
+    monkeypatch.setattr("murmuration.commands.init.write_text", nearly_full)
+    with pytest.raises(DiskError, match=r"/test_hop_acks.py: No space left"):
+        begin(Starter.PROTOCOL, tmp_path)
+    assert not list(tmp_path.iterdir())
