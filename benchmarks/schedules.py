@@ -10,11 +10,13 @@ one with a planted bug. Interrupted, it prints the tables of what was played.
 
 import argparse
 import functools
+import multiprocessing
 import random
+import signal
 import time
 from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Generator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -100,7 +102,7 @@ def play(pair: str, first: int, count: int) -> tuple[str, Tally]:
     return pair, tally
 
 
-def all_of(pairs: list[str], count: int, first: int, workers: int) -> Iterator[tuple[str, Tally]]:
+def all_of(pairs: list[str], count: int, first: int, workers: int) -> Generator[tuple[str, Tally], None, None]:
     """The schedules, the same number for each pair, on that many processes; tallies as they come."""
     each = -(-count // len(pairs))
     chunks = [
@@ -108,11 +110,16 @@ def all_of(pairs: list[str], count: int, first: int, workers: int) -> Iterator[t
         for begin in range(first, first + each, _CHUNK)
         for pair in pairs
     ]
-    with ProcessPoolExecutor(workers) as pool:
+    ignored = (signal.SIGINT, signal.SIG_IGN)  # of Ctrl-C the processes hear, too: it is this one's to end them
+    with ProcessPoolExecutor(workers, initializer=signal.signal, initargs=ignored) as pool:
         try:
-            yield from pool.map(play, *zip(*chunks, strict=True))
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            begun = [pool.submit(play, *chunk) for chunk in chunks]
+            for ended in as_completed(begun):
+                yield ended.result()
+        except BaseException:
+            for process in multiprocessing.active_children():  # each would play what it has begun
+                process.terminate()
+            raise
 
 
 def main() -> None:
