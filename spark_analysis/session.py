@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 
 from murmur_pubsub.errors import InputError
 from spark_analysis.journal_source import SMALL_JOURNAL_BYTES
+from spark_analysis.spark_disk import own_files, spark_disk
 
 JAVA_VERSION_MIN = 17
 _MEND_JAVA = (
@@ -62,17 +63,20 @@ def spark_session(
     """The active session if there is one (left running), else a new one that ends with the block.
 
     `master`: a Spark master; None means all local cores, or what spark-submit was told. `journal_bytes` is the
-    size of what will be read: for a small journal the session is tuned to start fast.
+    size of what will be read: for a small journal the session is tuned to start fast. A disk that Spark finds full in
+    the block is a `DiskError`.
     """
     active = SparkSession.getActiveSession()
     if active is not None:
-        yield active
+        with spark_disk(own_files(active)):
+            yield active
         return
     small = journal_bytes <= SMALL_JOURNAL_BYTES
     partitions = max(_PARTITIONS_MIN, journal_bytes // _BYTES_A_PARTITION)
     session = start_session(master, small=small, executor_memory=executor_memory, partitions=partitions)
     try:
-        yield session
+        with spark_disk(own_files(session)):
+            yield session
     finally:
         session.stop()
 

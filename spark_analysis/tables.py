@@ -23,6 +23,7 @@ from murmur_pubsub.json_file import read_json, taken_apart
 from murmur_pubsub.whole_files import new_folder, written_to
 from spark_analysis.findings_file import read_findings
 from spark_analysis.given_up import REFUSED_AND_DELIVERED
+from spark_analysis.spark_disk import own_files, spark_disk
 from spark_analysis.table_columns import TABLES, check_columns
 from spark_analysis.verdict import RefusedDelivered
 
@@ -82,7 +83,9 @@ class AnalysisFolder:
                 parquet.write_table(table, path / "findings.parquet")
             else:
                 check_columns("findings", table.columns)
-                table.write.parquet(str(path))
+                place = self.folder / "findings.parquet"
+                with spark_disk(f"{place}, or {own_files(table.sparkSession)}"):
+                    table.write.parquet(str(path))
         order = ["published_us", "source", "sequence", "subscriber", "finding"]
         found = FindingsFound(Counter(), Counter(), 0)
         first = pd.DataFrame()

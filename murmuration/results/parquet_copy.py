@@ -27,9 +27,13 @@ def _write_tables(run: Path, place: Path, with_spark: bool) -> None:
     if with_spark:
         from pyspark.sql import SparkSession
 
-        of_spark = load_run(run, SparkSession.active())
-        for name in _TABLES:
-            getattr(of_spark, name).write.parquet(str(place / f"{name}.parquet"))
+        from spark_analysis.spark_disk import own_files, spark_disk
+
+        spark = SparkSession.active()
+        of_spark = load_run(run, spark)
+        with spark_disk(f"{run / 'tables'}, or {own_files(spark)}"):
+            for name in _TABLES:
+                getattr(of_spark, name).write.parquet(str(place / f"{name}.parquet"))
         return
     tables = load_run(run)
     texts = tables.events["attributes"].map(lambda each: json.dumps(each, ensure_ascii=False))
