@@ -9,6 +9,8 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.units import Unit
 
 _UNITS_US = {"us": 1, "ms": 1_000, "s": 1_000_000, "min": 60_000_000, "h": 3_600_000_000}
+_LONGEST_H = 100_000
+"""Eleven years: what protocols make of it by doubling is a delay that a runtime can count for long."""
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(us|ms|s|min|h)\s*")
 
 
@@ -17,7 +19,10 @@ def parse_duration(value: Any) -> int:
     match = _DURATION.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         raise ValueError("a time with its unit, such as '5 ms' (units: us, ms, s, min, h)")
-    return round(float(match[1]) * _UNITS_US[match[2]])
+    time_us = float(match[1]) * _UNITS_US[match[2]]
+    if time_us > _LONGEST_H * _UNITS_US["h"]:
+        raise ValueError(f"at most {_LONGEST_H:,} h")
+    return round(time_us)
 
 
 def duration_of(text: str, place: str) -> int:

@@ -54,6 +54,13 @@ _SCRIBE = {"broker": {"routing": "scribe"}, "datagrams": {"delay": "1 ms"}}
         ("workload.publications", {"workload": {"kind": "zipf", "publications": 10**400}}),
         ("overlay.digits", {"overlay": {"kind": "structured", "digits": _ABSURD}, **_SCRIBE}),
         ("overlay.digits", {"overlay": {"kind": "structured", "digits": 32}, **_SCRIBE}),
+        ("overlay.probe", {"overlay": {"kind": "structured", "probe": f"{_ABSURD} s"}, **_SCRIBE}),
+        ("overlay.probe", {"overlay": {"kind": "structured", "probe": f"{10**400} h"}, **_SCRIBE}),
+        ("links.delay", {"links": {"delay": f"{_ABSURD} s"}}),
+        (
+            "broker.parameters.multipath.round",
+            {"broker": {"routing": "multipath", "parameters": {"multipath": {"round": f"{_ABSURD} s"}}}},
+        ),
         ("overlay.degree", {"overlay": {"kind": "random_regular", "brokers": 1_000_000, "degree": 999_998}}),
         ("overlay.degree", {"overlay": {"kind": "small_world", "brokers": 1_000_000, "degree": 999_998}}),
         ("overlay.links", {"overlay": {"kind": "scale_free", "brokers": 1_000_000, "links": 500_000}}),
