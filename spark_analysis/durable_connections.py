@@ -113,7 +113,10 @@ class DurableConnections(Connections):
 
     def _told_again_us(self, case: Case, whole_us: int) -> int:
         stretches = [(each.from_us, each.until_us) for each in self.away.get(case.client, ())]
-        stretches += [(window.from_us, window.until_us) for window in self._on_the_way(case) if window.severs]
+        for window in self._on_the_way(case):
+            is_theirs = bool(window.nodes) and window.nodes.isdisjoint({case.client, *self._brokers_of(case)})
+            if window.severs and not (is_theirs and window.until_us == NEVER_US):  # of publishers' brokers one is left
+                stretches.append((window.from_us, window.until_us))
         for from_us, until_us in sorted(stretches):
             if from_us <= whole_us + self.told_again_us:
                 whole_us = max(whole_us, until_us)

@@ -3,7 +3,8 @@
 A session begins with a client's link and ends with it. The broker numbers the messages that it hands over, and repeats
 those that the client has not handed back; the client delivers by number. When the window of outstanding
 messages is full, the broker's subends wait: a slow client slows the others of its broker, and costs no memory
-elsewhere.
+elsewhere. While a client hands nothing back it is repeated to ever more seldom. Or on a narrow link what is handed back
+would come later than the next repetition, for ever.
 """
 
 from collections import deque
@@ -21,19 +22,22 @@ _new = tuple.__new__
 _SESSION_BITS = 32
 _AGAIN_AT_ONCE = 50
 """The most messages that are repeated at a time: the oldest ones, which the client waits for."""
+_SELDOM = 8
+"""The most periods that pass before they are repeated once more."""
 
 
 class ClientSession:
     """One client's. `number` tells it from earlier ones."""
 
-    __slots__ = ("_idle", "_next", "_outstanding", "client", "number")
+    __slots__ = ("_next", "_outstanding", "_rests", "_waits", "client", "number")
 
     def __init__(self, client: NodeName, number: int) -> None:
         self.client = client
         self.number = number
         self._next = 0
         self._outstanding: deque[Any] = deque()
-        self._idle = False
+        self._waits = self._rests = 1
+        """How many periods are to pass before what is outstanding is repeated, and how many after that."""
 
     @property
     def outstanding(self) -> int:
@@ -56,7 +60,7 @@ class ClientSession:
     def _numbered(self, message: Any) -> Send:
         self._next += 1
         if not self._outstanding:
-            self._idle = False  # what was handed over before counts as lost though more follows it
+            self._waits = self._rests = 1  # what was handed over before counts as lost though more follows it
         self._outstanding.append(message)
         return _new(Send, (self.client, message))
 
@@ -66,14 +70,15 @@ class ClientSession:
         if message.session == self.number:
             while self._outstanding and self._outstanding[0].number <= message.number:
                 done.append(self._outstanding.popleft())
-                self._idle = False
+                self._waits = self._rests = 1
         return done
 
     def repeat(self) -> list[Effect]:
-        """The oldest messages again, if the client had some and has handed nothing back since the last time."""
-        idle, self._idle = self._idle, True
-        if not idle:
+        """A period is over: the oldest messages again, if the client has handed nothing back for long enough."""
+        if self._waits:
+            self._waits -= 1
             return []
+        self._waits, self._rests = self._rests - 1, min(2 * self._rests, _SELDOM)
         return [Send(self.client, self._outstanding[at]) for at in range(min(_AGAIN_AT_ONCE, self.outstanding))]
 
 

@@ -99,6 +99,10 @@ CASES = {
         {"windows": [*BOTH_DISKS, ended(partition("b3 c1", "b0 b1 b2 c0", from_us=14_050_000), 16_000_000)]},
         MISSING._replace(published_us=14_100_000), None,
     ),
+    "the same, and one of theirs dies for good soon after that": (
+        {"windows": [*BOTH_DISKS, kill("b1", 14_050_000)], "told_again_us": 100_000},
+        MISSING._replace(published_us=16_300_000), None,
+    ),
     "the same, and one may still have to be told": (
         {"windows": BOTH_DISKS, "told_again_us": 200_000},
         MISSING._replace(published_us=14_100_000), "kill b0: before the others of b0, b1, b2",

@@ -1,6 +1,6 @@
 """A disk that a job of Spark finds full is told in one line."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from spark_analysis.session import spark_session
 pytestmark = pytest.mark.spark
 
 
-def _write(numbers: Iterator[int]) -> Iterator[int]:
+def _write(numbers: Iterable[int]) -> Iterable[int]:
     with Path("/dev/full").open("w") as full:
         full.writelines(map(str, numbers))
     yield 0

@@ -92,6 +92,17 @@ class Client:
         return self.give(Received("s", Handed(session, number, event(number), 2, [1])))
 
 
+def test_a_client_that_hands_nothing_back_is_repeated_to_ever_more_seldom_until_it_does() -> None:
+    """On a narrow link what it hands back would come later than the next repetition, for ever."""
+    sessions = Sessions(0, 10)
+    sessions.begin("c0")
+    for number in range(2):
+        sessions.hand_over(event(number), 0, {"c0": [1]}, [])
+    assert [at for at in range(40) if sessions.repeat()] == [1, 2, 4, 8, 16, 24, 32]
+    sessions.handed_back("c0", HandedBack(1, 0))
+    assert [at for at in range(5) if sessions.repeat()] == [1, 2, 4]
+
+
 def test_a_client_delivers_by_number_and_each_once() -> None:
     client = Client()
     hand_back = SetTimer(("client", "hand back"), 100_000)
