@@ -1,6 +1,7 @@
 """Who is dead, as the steps of a plan go, and what was done by hand or happened by itself beside it."""
 
-from typing import Protocol
+from collections.abc import Iterable, Iterator
+from typing import Protocol, TypeVar
 
 from murmur_pubsub.faults import DEATHS, RETURNS, FaultKind
 
@@ -14,6 +15,9 @@ class Step(Protocol):
     def nodes(self) -> tuple[str, ...]: ...
     @property
     def by_itself(self) -> bool: ...
+
+
+_Step = TypeVar("_Step", bound=Step)
 
 
 class Dead:
@@ -47,3 +51,12 @@ class Dead:
             self._with_actor -= nodes
             self._by_themselves -= nodes
         return nodes
+
+
+def with_the_living(steps: Iterable[_Step]) -> Iterator[tuple[_Step, frozenset[str]]]:
+    """Each step, with those of its nodes that were alive when it happened."""
+    dead = Dead()
+    for step in steps:
+        alive = frozenset(step.nodes) - dead.names
+        dead.hit_by(step)
+        yield step, alive

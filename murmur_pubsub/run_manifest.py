@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from murmur_pubsub.dead_nodes import Dead
+from murmur_pubsub.dead_nodes import with_the_living
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import DEATHS, REPAIRS, FaultKind
 from murmur_pubsub.json_file import read_json
@@ -265,11 +265,8 @@ class RunManifest:
     def kills(self) -> tuple[int, int]:
         """How many deaths of a live run were ends of processes, and how many threw a node away in one that went on. A
         step about nodes that are dead already is none."""
-        dead = Dead()
         counts = {True: 0, False: 0}
-        for fault in self.happened:
-            alive = frozenset(fault.nodes) - dead.names
-            dead.hit_by(fault)
+        for fault, alive in with_the_living(self.happened):
             if fault.kind in DEATHS and alive and self.runtime == "ray":
                 counts[fault.in_process] += 1
         return counts[False], counts[True]

@@ -79,6 +79,8 @@ class DurableConnections(Connections):
     published_us: Sequence[int] = ()
     told_again_us: int = 0
     """See `Limits`."""
+    _ways: dict[tuple[str, str], list[Window]] = field(default_factory=dict, init=False, repr=False)
+    """By publisher and subscriber: see `_on_the_way`."""
 
     def explain(self, case: Case, passage: Passage) -> Excuse | None:
         """Why the promise does not cover the finding, or None."""
@@ -229,6 +231,12 @@ class DurableConnections(Connections):
 
     def _on_the_way(self, case: Case) -> list[Window]:
         """What may have kept the publishers' broker from hearing of the client."""
+        ends = case.publisher, case.client
+        if ends not in self._ways:
+            self._ways[ends] = self._between(case)
+        return self._ways[ends]
+
+    def _between(self, case: Case) -> list[Window]:
         brokers, end = self._brokers_of(case), self._end_of(case)
         publishers = self._takers(case) if end is None else end.names
         nodes = {case.client, *brokers, *publishers}

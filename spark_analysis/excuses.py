@@ -48,8 +48,8 @@ class Case(NamedTuple):
     delivery (None: none). overtaken_us: when the subscriber first got a later event of the publisher (None: never).
     withdrawn_us: until when the subscription was held (None: it still is). early: the event is older than the
     subscription. issued_us: when the subscription that requires it was issued (None: not asked for). event: its
-    publisher's number and its own (None: not asked for). later: the way of an event
-    that was delivered before it, though it is a later one (None: not known).
+    publisher's number and its own (None: not asked for). later: the way of an event that
+    was delivered before it, though it is a later one (None: not known).
     """
 
     finding: str

@@ -174,11 +174,10 @@ def _rows_of(
                 finding, _name(readers.names, int(pair["publisher"])), client, int(pair["event_us"]),
                 _maybe(pair["delivered_us"]), _maybe(pair.get("overtaken_us")), _withdrawn(pair["required_until_us"]),
                 early, _maybe(pair["issued_us"]), (source, sequence),
-                _later(pair, readers) if finding == "out_of_order" else None,
+                _later(pair, readers, passages) if finding == "out_of_order" else None,
             )  # fmt: skip
-            if (source, sequence) not in passages:
-                passages[source, sequence] = passage_of(_hop_rows(pair.get("rows")), readers.names, readers.hops)
-            excuse = readers.explainer.explain(case, passages[source, sequence])
+            passage = _passage((source, sequence), pair.get("rows"), readers, passages)
+            excuse = readers.explainer.explain(case, passage)
         yield [
             finding, f"{source}:{sequence}", source, sequence,
             json.dumps(unpack_attributes(blob), ensure_ascii=False, sort_keys=True) if published else None,
@@ -187,10 +186,19 @@ def _rows_of(
         ]  # fmt: skip
 
 
-def _later(pair: Mapping[Hashable, Any], readers: Readers) -> Passage | None:
+def _later(pair: Mapping[Hashable, Any], readers: Readers, passages: dict[tuple[int, int], Passage]) -> Passage | None:
     """The way of the event that had been delivered before it, where that was asked for."""
-    rows = _hop_rows(pair.get("later_rows"))
-    return passage_of(rows, readers.names, readers.hops) if rows else None
+    rows = pair.get("later_rows")
+    if rows is None or isinstance(rows, float):
+        return None
+    return _passage((pair["source"], int(pair["after"])), rows, readers, passages)
+
+
+def _passage(event: tuple[int, int], flat: Any, readers: Readers, passages: dict[tuple[int, int], Passage]) -> Passage:
+    """The way of the event that these rows tell, if it was not made yet."""
+    if event not in passages:
+        passages[event] = passage_of(_hop_rows(flat), readers.names, readers.hops)
+    return passages[event]
 
 
 def _hop_rows(flat: Any) -> list[HopRow]:

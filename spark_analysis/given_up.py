@@ -13,7 +13,7 @@ told was refused, once or more often, reaches nobody, before or after that word.
 """
 
 import bisect
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from murmur_pubsub.promise import GIVEN_UP, PUBLISHERS_WAIT, REFUSED, Limits
@@ -72,11 +72,7 @@ class Words:
 
     def tells_of(self, case: Case) -> bool:
         """Was anything said of the event?"""
-        if case.event is None:
-            return False
-        publisher, number = case.event
-        words = self._of.get((case.client, publisher), ())
-        return case.event in self._refused_us or any(word.first <= number <= word.last for word in words)
+        return case.event in self._refused_us or any(self._about(case))
 
     def explain(self, case: Case, silences: Sequence[tuple[int, int]], held_up_us: int) -> Excuse | None:
         """Why the event need not have come, or None; `silences`: from when to when nothing may have been heard of the
@@ -86,15 +82,21 @@ class Words:
         most, refused_us = self._limits.refuses_above, self._refused_us.get(case.event)
         if most is not None and refused_us is not None and self._published(0, refused_us) >= most:
             return Excuse("its publisher was told that it was refused")
-        publisher, number = case.event
-        for word in self._of.get((case.client, publisher), ()):
-            if word.first <= number <= word.last and word.told_us <= case.due_in_order_us:
-                lost = f"told that it lacks {publisher}:{word.first} to {publisher}:{word.last}"
+        for word in self._about(case):
+            if word.told_us <= case.due_in_order_us:
+                lost = f"told that it lacks {word.publisher}:{word.first} to {word.publisher}:{word.last}"
                 if self._had_run_out(case.published_us, word.told_us, silences):
                     return Excuse(f"{case.client} was away for longer than its lease, and {lost}")
                 if self._was_full(min(case.published_us, held_up_us), word.told_us):
                     return Excuse(f"a log was full of what {case.client} lacked, and it was {lost}")
         return None
+
+    def _about(self, case: Case) -> Iterator[Word]:
+        """What the client was told of the event, in order."""
+        if case.event is not None:
+            publisher, number = case.event
+            words = self._of.get((case.client, publisher), ())
+            yield from (word for word in words if word.first <= number <= word.last)
 
     def _had_run_out(self, published_us: int, told_us: int, silences: Sequence[tuple[int, int]]) -> bool:
         lease_us = self._limits.lease_us

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from murmur_pubsub.dead_nodes import Dead
+from murmur_pubsub.dead_nodes import with_the_living
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import DEATHS, FaultKind
 from murmur_pubsub.journal import FAULTS_WRITER, RUN_WRITER
@@ -269,10 +269,7 @@ def _taken_away(manifest: RunManifest) -> Counter[str]:
     To kill who is dead takes nothing away."""
     taken: Counter[str] = Counter()
     stalled: set[str] = set()
-    dead = Dead()
-    for step in manifest.happened:
-        alive = frozenset(step.nodes) - dead.names
-        dead.hit_by(step)
+    for step, alive in with_the_living(manifest.happened):
         if step.kind in DEATHS:
             taken.update(alive)
             stalled -= alive

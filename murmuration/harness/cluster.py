@@ -24,7 +24,7 @@ from murmur_page.layout import layout_of, write_layout
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import InputError, RunError
 from murmur_pubsub.event import Event, unpack_attributes
-from murmur_pubsub.faults import Fault, FaultKind
+from murmur_pubsub.faults import Fault
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.filter_parser import parse_subscription
 from murmur_pubsub.journal import Phase, RowKind, SideKind, read_side
@@ -353,8 +353,7 @@ class Cluster:
         """Put the fault into the manifest; its step."""
         since_us = None if self._published_from_us is None else self.now_us - self._published_from_us
         before = self._folder.manifest.faults
-        started = {name for each in before if each.kind is FaultKind.RESTART for name in each.nodes}
-        entry = replace(fault_entry(fault, self._deployment, by_itself, started), time_us=since_us)
+        entry = replace(fault_entry(fault, self._deployment, by_itself, before), time_us=since_us)
         faults = (*before, entry)
         self._folder.write(replace(self._folder.manifest, faults=faults))
         return len(faults) - 1

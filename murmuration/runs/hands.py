@@ -159,9 +159,8 @@ class Hands:
         self._folder.write(dataclasses.replace(self._folder.manifest, faults=faults))
 
     def _entry(self, fault: Fault, by_itself: bool = False) -> FaultEntry:
-        earlier = (each for each in self._taken if each.kind is FaultKind.RESTART and each.time_us <= fault.time_us)
-        started = {name for each in earlier for name in each.nodes}
-        return fault_entry(fault, self._deployment, by_itself, started)
+        by_hand = (each for each in self._taken if each.time_us <= fault.time_us)
+        return fault_entry(fault, self._deployment, by_itself, by_hand)
 
     # ------------------------------------------------------------------------------------------ the plan
     def _read(self, entry: Mapping[str, Any]) -> Fault:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
 from typing import Literal
 
@@ -61,16 +61,15 @@ def manifest_of_deployment(deployment: Deployment, name: str, runtime: Literal["
 
 
 def fault_entry(
-    fault: Fault, deployment: Deployment, by_itself: bool = False, started: Set[NodeName] = frozenset()
+    fault: Fault, deployment: Deployment, by_itself: bool = False, by_hand: Iterable[Fault | FaultEntry] = ()
 ) -> FaultEntry:
-    """A fault for the manifest: the loss of a host names the nodes that were on it, and so does its return if
-    that does not say which came. `by_itself`: nobody ordered it;
-    `started`: the nodes that had been started by hand before it."""
+    """A fault for the manifest: the loss of a host names the nodes that were on it, and so does its return if that does
+    not say which came. `by_itself`: nobody ordered it; `by_hand`: what was done so before it."""
     nodes = fault.nodes
     if fault.kind in (FaultKind.LOSE_HOST, FaultKind.RETURN_HOST) and not nodes:
         nodes = tuple(name for name, host in deployment.hosts.items() if host == fault.host)
     if fault.kind in _OF_ALL_THERE:
-        to_come = _to_come(fault, deployment) - started
+        to_come = _to_come(fault, deployment, by_hand)
         nodes = tuple(name for name in nodes if name not in to_come)
     shared = fault.kind in _IN_PROCESS and not by_itself and len(actor_of(nodes[0], deployment.actors)) > 1
     text = _happened(fault) if by_itself else f"{fault}{' in its process' if shared else ''}"
@@ -82,10 +81,11 @@ def fault_entry(
     )  # fmt: skip
 
 
-def _to_come(fault: Fault, deployment: Deployment) -> Set[NodeName]:
+def _to_come(fault: Fault, deployment: Deployment, by_hand: Iterable[Fault | FaultEntry]) -> Set[NodeName]:
     """The nodes that were never there before."""
     earlier = itertools.takewhile(lambda each: each is not fault and each.time_us <= fault.time_us, deployment.faults)
-    started = {name for each in earlier if each.kind is FaultKind.RESTART for name in each.nodes}
+    before = itertools.chain(earlier, by_hand)
+    started = {name for each in before if each.kind is FaultKind.RESTART for name in each.nodes}
     return deployment.start_down - started
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from murmur_pubsub.errors import DiskError
+from murmur_pubsub.whole_files import written_to
 
 
 def kept_lines(path: Path) -> Iterator[Any]:
@@ -28,15 +28,12 @@ def keep_lines(path: Path, lines: Sequence[Any]) -> None:
     """Add a line for each, on disk when this returns; raises `DiskError`."""
     if not lines:
         return
-    try:
-        with path.open("ab") as file:
-            if file.tell() and not _ends_whole(path):
-                file.write(b"\n")
-            file.write("".join(json.dumps(line) + "\n" for line in lines).encode())
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise DiskError.of(path, error) from error
+    with written_to(path), path.open("ab") as file:
+        if file.tell() and not _ends_whole(path):
+            file.write(b"\n")
+        file.write("".join(json.dumps(line) + "\n" for line in lines).encode())
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _ends_whole(path: Path) -> bool:

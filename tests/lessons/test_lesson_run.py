@@ -12,6 +12,7 @@ from murmur_pubsub.errors import DiskError, InputError, RunError
 from murmur_pubsub.run_manifest import read_manifest
 from murmuration.lessons.lesson_run import LessonRun
 from tests.hunt.test_coverage import CHAIN
+from tests.no_room import BEFORE_IT_STARTS, leave_no_room_for
 
 _KILL = {"kill": "b1"}
 
@@ -47,15 +48,11 @@ def test_what_is_played_to_its_end_is_complete(tmp_path: Path) -> None:
     assert (run.over, read_manifest(run.folder).status) == (True, "complete")
 
 
-@pytest.mark.parametrize("name", ["scenario.yaml", "layout.json"])
+@pytest.mark.parametrize("name", BEFORE_IT_STARTS)
 def test_what_finds_no_room_before_it_begins_leaves_no_folder(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(path: Path, *_: object) -> None:
-        raise DiskError(str(path), "No space left on device")
-
-    patched = "murmuration.runs.run_folder.write_text" if name == "scenario.yaml" else "murmur_page.layout.write_text"
-    monkeypatch.setattr(patched, full)
+    leave_no_room_for(name, monkeypatch)
     with pytest.raises(DiskError, match=name):
         LessonRun(CHAIN, tmp_path / "run")
     assert not list(tmp_path.iterdir())

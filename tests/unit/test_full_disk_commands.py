@@ -12,6 +12,7 @@ from murmur_pubsub.errors import DiskError
 from murmuration.commands.init import Starter, begin
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import load_scenario
+from tests.no_room import BEFORE_IT_STARTS, leave_no_room_for
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,15 +34,11 @@ def test_a_run_that_finds_no_room_at_all_leaves_no_folder(tmp_path: Path) -> Non
     assert not run.exists()
 
 
-@pytest.mark.parametrize("name", ["scenario.yaml", "layout.json"])
+@pytest.mark.parametrize("name", BEFORE_IT_STARTS)
 def test_nor_does_one_that_finds_none_for_its_scenario_but_what_was_there_stays(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(path: Path, *_: object) -> None:
-        raise DiskError(str(path), "No space left on device")
-
-    patched = "murmuration.runs.run_folder.write_text" if name == "scenario.yaml" else "murmur_page.layout.write_text"
-    monkeypatch.setattr(patched, full)
+    leave_no_room_for(name, monkeypatch)
     theirs = ("other", "layout.json" if name == "scenario.yaml" else "scenario.yaml")
     for each in theirs:
         (tmp_path / each).write_text("not the run's")
