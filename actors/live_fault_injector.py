@@ -18,7 +18,7 @@ import ray
 
 from actors.actor_group import ActorGroup
 from actors.clock import Clock
-from actors.processes import ProcessGoneError, await_state, is_here, send_signal
+from actors.processes import ProcessGoneError, await_state, check_there, is_here, send_signal
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import RunError
 from murmur_pubsub.faults import COMMANDS, ENDS, Fault, FaultKind, link_key
@@ -242,14 +242,13 @@ class LiveFaultInjector:
     def _end_process(self, names: Sequence[NodeName], sigkill: bool = False) -> None:
         """End the process of these nodes, which are all that are up in it, and see it gone."""
         group, first = self._group, names[0]
-        place, stalled = group.places[first], first in group.stalled
+        place = group.places[first]
         group.down |= dict.fromkeys(names)
-        if sigkill:
+        if sigkill or first in group.stalled:  # Ray would ask it first, and a stopped process does not answer
             send_signal(place, signal.SIGKILL)
         else:
+            check_there(place)
             group.kill(first)
-            if stalled:  # Ray asks first, and a stopped process does not answer
-                send_signal(place, signal.SIGKILL)
         await_state(place, "gone")
         group.process_gone(names)
         self._take_down(names)

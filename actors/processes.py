@@ -4,6 +4,7 @@ A process is known by its number and the host it is on, as its actor told; a sig
 sent by a Ray task there.
 """
 
+import contextlib
 import os
 import signal
 import socket
@@ -45,9 +46,17 @@ def send_signal(place: ProcessPlace, number: signal.Signals) -> None:
     _there(place, _send, place.pid, int(number))
 
 
+def check_there(place: ProcessPlace) -> None:
+    """Raises `ProcessGoneError` if the process is gone."""
+    _there(place, _check_there, place.pid)
+
+
 def await_state(place: ProcessPlace, wanted: ProcessState, timeout_s: float = 10.0) -> None:
-    """Return when the process is in that state; raises `RunError` if it is not within the time."""
+    """Return when the process is in that state; raises `RunError` if it is not within the time, or is gone
+    (`ProcessGoneError`)."""
     found = _there(place, _await, place.pid, wanted, timeout_s)
+    if found == "gone" != wanted:
+        raise _gone(place.pid)
     if found != wanted:
         raise RunError(f"process {place.pid} on {place.hostname} is {found} after {timeout_s:.0f} s, not {wanted}")
 
@@ -64,15 +73,23 @@ def state_of(pid: int) -> ProcessState:
 
 
 def _send(pid: int, number: int) -> None:
-    try:
+    _check_there(pid)
+    with contextlib.suppress(ProcessLookupError):  # it was gone just now; whoever awaits what the signal does sees it
         os.kill(pid, number)
-    except ProcessLookupError:
-        raise ProcessGoneError(f"process {pid} is gone already") from None
+
+
+def _check_there(pid: int) -> None:
+    if state_of(pid) == "gone":  # a dead process takes signals until its parent has asked what became of it
+        raise _gone(pid)
+
+
+def _gone(pid: int) -> ProcessGoneError:
+    return ProcessGoneError(f"process {pid} is gone already")
 
 
 def _await(pid: int, wanted: ProcessState, timeout_s: float) -> ProcessState:
     deadline = time.monotonic() + timeout_s
-    while (found := state_of(pid)) != wanted and time.monotonic() < deadline:
+    while (found := state_of(pid)) not in (wanted, "gone") and time.monotonic() < deadline:
         time.sleep(_POLL_S)
     return found
 

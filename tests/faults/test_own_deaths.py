@@ -93,7 +93,8 @@ def test_a_client_that_dies_by_itself_is_a_fault_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("density", "steps"), [(1, ("stall", "stall, kill")), (1, ("stall, resume",)), (3, ("kill", "stall, resume"))]
+    ("density", "steps"),
+    [(1, ("stall", "stall, kill")), (1, ("stall, resume", "kill")), (3, ("kill", "stall, resume"))],
 )
 def test_a_step_that_finds_its_node_dead_by_itself_is_done_and_the_run_goes_on(
     tmp_path: Path, density: int, steps: tuple[str, ...]
