@@ -6,6 +6,7 @@ Destinations are mostly wanted by many filters, and one that matches is enough. 
 which keep the filters of fewest constraints, and no further level or block once every destination is found.
 """
 
+import operator
 from collections.abc import Iterator, Mapping
 from typing import Generic, Protocol
 
@@ -57,14 +58,15 @@ class FilterIndex(Protocol[Destination]):
 
 
 _RELATED_MOST = 1_024
-"""Of how many filters it is kept which others they are related to."""
+"""Of how many filters it is kept to whom they are related."""
+_KEY = operator.attrgetter("key")
 
 
 class MatchingIndex(Generic[Destination]):
     """See `FilterIndex`."""
 
     def __init__(self) -> None:
-        self._related: dict[Filter, list[int]] = {}
+        self._related: dict[Filter, list[Destination]] = {}
         self._homes: Homes[Destination] = Homes()
         self._barren: dict[int, IndexEntry[Destination]] = {}
         self._ranks: dict[Destination, int] = {}
@@ -141,26 +143,19 @@ class MatchingIndex(Generic[Destination]):
         return next(self._covering(wanted), None) is not None
 
     def covered_by(self, wanted: Filter) -> list[int]:
-        keys = list(self._barren)
-        if wanted.constraints is not None:
-            if not self._homes.calm:
-                self._homes.before_question()
-            names = wanted.attributes
-            for home in self._homes.in_turn:
-                candidates = home.covered_by(names, wanted.constraints)
-                keys += [entry.key for entry in candidates if wanted.covers(entry.filter)]
-            keys += [entry.key for entry in self._homes.newcomers.values() if wanted.covers(entry.filter)]
-        return sorted(keys)
+        return sorted(entry.key for entry in self._covered_by(wanted))
 
-    def related(self, wanted: Filter) -> list[int]:
-        """The keys of all filters that cover the given one, and then of all that it covers. Gossip asks this of the
-        same filters again and again, so it is kept until a filter comes or goes; the list is not to be changed."""
-        keys = self._related.get(wanted)
-        if keys is None:
+    def related(self, wanted: Filter) -> list[Destination]:
+        """The destinations with a filter that covers the given one, and then those with one that it covers. Gossip asks
+        this of the same filters again and again, so it is kept until a filter comes or goes; the list is not to be
+        changed."""
+        found = self._related.get(wanted)
+        if found is None:
             if len(self._related) == _RELATED_MOST:
                 self._related.clear()
-            keys = self._related[wanted] = self.covering(wanted) + self.covered_by(wanted)
-        return keys
+            entries = [*sorted(self._covering(wanted), key=_KEY), *sorted(self._covered_by(wanted), key=_KEY)]
+            found = self._related[wanted] = list(dict.fromkeys(entry.destination for entry in entries))
+        return found
 
     def __len__(self) -> int:
         return len(self._homes) + len(self._barren)
@@ -185,3 +180,15 @@ class MatchingIndex(Generic[Destination]):
         for entry in self._homes.newcomers.values():
             if entry.filter.covers(wanted):
                 yield entry
+
+    def _covered_by(self, wanted: Filter) -> list[IndexEntry[Destination]]:
+        found = list(self._barren.values())
+        if wanted.constraints is not None:
+            if not self._homes.calm:
+                self._homes.before_question()
+            names = wanted.attributes
+            for home in self._homes.in_turn:
+                candidates = home.covered_by(names, wanted.constraints)
+                found += [entry for entry in candidates if wanted.covers(entry.filter)]
+            found += [entry for entry in self._homes.newcomers.values() if wanted.covers(entry.filter)]
+        return found

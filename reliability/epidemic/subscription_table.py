@@ -45,7 +45,7 @@ class SubscriptionTable:
         self._linger_us = linger_us
         self._entries: dict[int, _Entry] = {}
         self._lingering: dict[int, int] = {}
-        self._index = MatchingIndex[None]()
+        self._index = MatchingIndex[int]()
         self._by_key: dict[int, int] = {}
         self._next_key = 0
         self._held: tuple[int, ...] | None = None
@@ -67,15 +67,12 @@ class SubscriptionTable:
 
     def held_here(self, attributes: Mapping[str, Value]) -> list[Filter]:
         """The patterns of this dispatcher's subscribers that an event matches."""
-        return self._local_of(self._index.matching(attributes))
+        numbers = (self._by_key[key] for key in self._index.matching(attributes))
+        return [self._entries[number].pattern for number in numbers if number in self.local]
 
     def related_here(self, pattern: Filter) -> bool:
         """Does a subscriber here hold a pattern that covers the given one, or is covered by it?"""
-        return bool(self._local_of(self._index.related(pattern)))
-
-    def _local_of(self, keys: Iterable[int]) -> list[Filter]:
-        numbers = (self._by_key[key] for key in keys)
-        return [self._entries[number].pattern for number in numbers if number in self.local]
+        return not self.local.keys().isdisjoint(self._index.related(pattern))
 
     def towards(self, pattern: int, came_from: NodeName | None) -> list[NodeName]:
         """The neighbours behind which there are subscribers of the pattern, but the one the gossip came from."""
@@ -163,7 +160,7 @@ class SubscriptionTable:
         entry = self._entries[number] = _Entry(pattern, key)
         self._by_key[key] = number
         self.fresh[number] = None
-        self._index.add(key, pattern, None)
+        self._index.add(key, pattern, number)
         return entry
 
     def _forget(self, now_us: int) -> None:

@@ -168,7 +168,7 @@ class FilterTable:
 
     def related(self, wanted: Filter) -> list[IdentifierRange]:
         """The ranges of the entries whose filter covers the given one or is covered by it."""
-        return list(dict.fromkeys(self._entries[key][0] for key in self._index.related(wanted)))
+        return self._index.related(wanted)
 
     def destinations(self, attributes: Mapping[str, Value]) -> list[IdentifierRange]:
         """The ranges with a filter that an event with these attributes matches."""

@@ -100,8 +100,7 @@ class NeighbourFilters:
 
     def related(self, wanted: Filter) -> list[PastryPeer]:
         """The neighbours with a filter that covers the given one or is covered by it."""
-        names = dict.fromkeys(self._entries[key][0] for key in self._index.related(wanted))
-        return [self._peers[name] for name in names]
+        return [self._peers[name] for name in self._index.related(wanted)]
 
     def matching(self, attributes: Mapping[str, Value]) -> list[Filter]:
         """The filters that an event with these attributes matches."""
