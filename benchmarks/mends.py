@@ -282,6 +282,10 @@ MENDS = (
         "who has room again waits for its turn", _END_TO_END, "reliability/end_to_end/holders.py",
         "                    chain.due_us = now_us\n", "                    pass\n",
     ), known=1_703_725),
+    Mend("A broker was forgotten while it was cut off", PlantedBug(
+        "who was forgotten and is there asks for nothing", _DURABLE, "routing/cells/router.py",
+        "return effects if self._observer is None else [*effects, *self._observer.on_forgotten()]", "return effects",
+    ), among=Narrowed("a log of 16 messages", {"durable": {"log_most": 16}}), known=20_000_059),
     Mend("In virtual time, a link that was cut", PlantedBug(
         "what was to happen to a link happens to the next one", "forwarding/best_effort",
         "murmur_virtual/virtual_links.py",

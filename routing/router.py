@@ -86,6 +86,11 @@ class StreamObserver(Protocol):
         """Links came or went, or brokers were forgotten or have returned: what `way` and `given_up` say may differ."""
         ...
 
+    def on_forgotten(self) -> Sequence[Effect]:
+        """This broker was forgotten by an order, though it is there: roots had dropped its filters, and nothing was
+        promised here meanwhile."""
+        return ()
+
     def on_tree_changed(self) -> Sequence[Effect]:
         """Brokers joined the overlay or departed: `branches`, `branch_of` and `takes_part` may say something else."""
         ...

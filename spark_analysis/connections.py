@@ -19,7 +19,7 @@ Plain Python over small tables, for tests as well as for Spark.
 """
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from murmur_pubsub.faults import RETURNS, FaultKind
@@ -127,7 +127,7 @@ class Connections:
     `overlays`: the links that there were, those of clients too. `lossy`: do links lose messages all the time? Then an
     event may take long though nothing is broken. `waited_for`: under a total order, the brokers whose pubends every
     event may have to wait for: all, since the journal does not say which have any. `full`: when logs were full.
-    `ordered`: do events of one publisher come in order?"""
+    `ordered`: do events of one publisher come in order? `idle`: clients that have subscribed to nothing."""
 
     away: Mapping[str, Sequence[Away]]
     windows: Sequence[Window]
@@ -143,6 +143,7 @@ class Connections:
     waited_for: Sequence[str] = field(default=(), kw_only=True)
     full: Sequence[FullLog] = field(default=(), kw_only=True)
     ordered: bool = field(default=True, kw_only=True)
+    idle: Set[str] = field(default=frozenset(), kw_only=True)
 
     def explain(self, case: Case, passage: Passage) -> Excuse | None:
         """Why the promise does not cover the finding, or None."""
@@ -232,10 +233,22 @@ class Connections:
             return Excuse(f"it waited for room in the log of {waiting.broker} when {case.client} withdrew")
         if waiting.until_us < NEVER_US or case.overtaken_us is not None:
             return None
-        broken = (window.step.text for window in self.windows if window.severs and window.undone_us == NEVER_US)
-        gone = (f"{name} is away" for name, times in self.away.items() if times and times[-1].until_us == NEVER_US)
-        cause = next(itertools.chain(broken, gone), None)
+        lasting = (window for window in self.windows if window.severs and window.undone_us == NEVER_US)
+        broken = (window.step.text for window in lasting if self._may_fill_logs(window))
+        lacking = self.away.keys() - self._lack_nothing(False)
+        away = (name for name, times in self.away.items() if times and times[-1].until_us == NEVER_US)
+        cause = next(itertools.chain(broken, (f"{name} is away" for name in away if name in lacking)), None)
         return None if cause is None else Excuse(f"{cause}: the log of {waiting.broker} stayed full")
+
+    def _may_fill_logs(self, window: Window) -> bool:
+        """May a log have to keep what the window keeps from somebody?"""
+        satisfied = self._lack_nothing(window.step.kind is FaultKind.STALL)
+        return bool(window.nodes - satisfied) or any(satisfied.isdisjoint(link) for link in window.links)
+
+    def _lack_nothing(self, stalled: bool) -> Set[str]:
+        """The clients for which no log keeps anything, when they are away, or stalled. Nothing is kept for one whose
+        link is gone; one that only takes nothing keeps its broker from acknowledging."""
+        return self.idle if stalled else self.homes.keys()
 
     def _takers(self, case: Case) -> Sequence[str]:
         """The brokers one of which takes what the publisher publishes."""

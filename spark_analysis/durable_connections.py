@@ -15,7 +15,7 @@ Plain Python over small tables, for tests as well as for Spark.
 
 import functools
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from murmur_pubsub.faults import FaultKind
@@ -45,17 +45,22 @@ def connections_of(
     last_us: int,
     told: Sequence[ToldRow] = (),
     published_us: Sequence[int] = (),
+    subscribed: Callable[[], Iterable[int]] = tuple,
 ) -> Connections:
     """What explains the findings of a run whose promise excuses by connection; `last_us`: the end of its journal;
-    `told`: the rows of what clients were told; `published_us`: see `Words`."""
+    `told`: the rows of what clients were told; `published_us`: see `Words`; `subscribed`: the nodes that have ever
+    subscribed, which is asked only if a log was full at the end."""
     homes, limit_us = manifest.homes, manifest.recovery_limit_us
     away = times_away(rows, settled, homes, limit_us, windows)
     full = full_logs(told, manifest.names, manifest.promise.limits, windows, published_us)
+    idle: Set[str] = frozenset()
+    if any(each.until_us == NEVER_US for each in full):
+        idle = homes.keys() - {manifest.names[node] for node in subscribed()}
     if not manifest.promise.durable:
         waited_for = manifest.brokers if manifest.promise.order == "total" else ()
         known = (away, windows, homes, limit_us, overlays, manifest.lossy, manifest.has_links)
         ordered = manifest.promise.order != "none"
-        return Connections(*known, last_us, waited_for=waited_for, full=full, ordered=ordered)
+        return Connections(*known, last_us, waited_for=waited_for, full=full, ordered=ordered, idle=idle)
     stays = stays_of(rows, homes)
     words = Words(told, manifest.names, manifest.promise.limits, manifest.lossy, published_us)
     by_links = manifest.has_links and not manifest.promise.survives.any_links
@@ -63,7 +68,16 @@ def connections_of(
     redundant = manifest.promise.redundant
     limits = manifest.promise.limits
     return DurableConnections(
-        *known, last_us, stays, tuple(settled), words, redundant, published_us, limits.told_again_us, full=full
+        *known,
+        last_us,
+        stays,
+        tuple(settled),
+        words,
+        redundant,
+        published_us,
+        limits.told_again_us,
+        full=full,
+        idle=idle,
     )
 
 
@@ -127,6 +141,10 @@ class DurableConnections(Connections):
     def _brokers_of(self, case: Case) -> set[str]:
         """Where its client was, at one time or another."""
         return {stay.broker for stay in self.stays.get(case.client, ())} or {self._home(case.client)}
+
+    def _lack_nothing(self, stalled: bool) -> Set[str]:
+        """See `Connections`: for every other client all is kept until it is back."""
+        return self.idle
 
     def _takers(self, case: Case) -> Sequence[str]:
         end = self._end_of(case)

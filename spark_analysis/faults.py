@@ -82,9 +82,8 @@ class Faults:
             rows, overlays = self._link_rows(homes), overlays_of(self._manifest.links, self.steps)
             settled = self._course.settled
             published_us = self._published_us() if self._told or self._manifest.promise.redundant else ()
-            return connections_of(
-                self._manifest, rows, settled, self.windows, overlays, last_us, self._told, published_us
-            )
+            words = self._told, published_us, self._subscribed
+            return connections_of(self._manifest, rows, settled, self.windows, overlays, last_us, *words)
         if not self.windows:
             return None
         return excuses_of(self._manifest, self.windows, self.steps)
@@ -167,6 +166,10 @@ class Faults:
         if not bounds_what_is_kept and not publishers_waited and not self._manifest.promise.redundant:
             return ()
         return array("q", (row["time_us"] for row in self._journal.events.select("time_us").sort("time_us").collect()))
+
+    def _subscribed(self) -> list[int]:
+        """The nodes that have ever subscribed."""
+        return [row["node"] for row in self._journal.subscriptions.select("node").distinct().collect()]
 
     def _involved(self, numbers: dict[str, int], last_us: int) -> CheckedRows:
         """The rows of all nodes that a fault is about, while it is in force, and those about its links."""

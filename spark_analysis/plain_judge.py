@@ -244,6 +244,7 @@ def judgement_of(manifest: RunManifest, history: History) -> Judgement:
         explainer: AnyExcuses | Connections = connections_of(
             manifest, rows_of_links, settled, windows, overlays, last_us, _told(history),
             sorted(time_us for time_us, _ in history.events.values()),
+            lambda: {life.node for lives in history.lives.values() for life in lives},
         )  # fmt: skip
     else:
         explainer = excuses_of(manifest, windows, steps)

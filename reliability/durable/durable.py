@@ -229,6 +229,11 @@ class Durable(Gryphon):
             effects += self.on_in_effect(root, self._in_effect[root], marks)
         return effects
 
+    def on_forgotten(self) -> Sequence[Effect]:
+        """See `routing.router.StreamObserver`: what others published meanwhile is kept for the clients here all the
+        same, and would be for ever, if nobody asked for it."""
+        return self._and_later(self._holders.forgotten(self._router.version, self._now_us))
+
     def on_tree_changed(self) -> Sequence[Effect]:
         """See `routing.router.StreamObserver`: a client that is still here when the broker departs has to go."""
         if self._router.has_left:

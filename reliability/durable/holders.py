@@ -163,6 +163,19 @@ class Holders:
                 effects += self._take(holder, number, stream, now_us)
         return effects
 
+    def forgotten(self, version: int, now_us: int) -> list[Effect]:
+        """Others had dropped what is wanted here, up to that version of its filters: the consolidated streams have
+        nothing of what was published meanwhile."""
+        effects: list[Effect] = []
+        for holder in self.of.values():
+            holder.version = version
+            for number, stream in holder.streams.items():
+                subend = self._subend_of(number)
+                if stream.live and subend is not None and self._root_of[number] != self._name:
+                    stream.fall_behind(max(stream.tick, subend.next - 1))
+            effects += self.go_on(holder, now_us)
+        return effects
+
     def _take(self, holder: Holder, number: int, stream: CatchUpStream, now_us: int) -> list[Effect]:
         session = self._sessions.of(holder.client)
         assert session is not None, "a holder goes with its session"

@@ -57,12 +57,13 @@ from reliability.gryphon.sessions import Sessions
 from reliability.gryphon.streams import BrokerStream, stream_timer
 from reliability.gryphon.subend import Subend
 from reliability.layer import BrokerServices, Reliability
+from routing.router import StreamObserver
 
 _ACCEPT_DELAY_US = 50_000
 
 
-class Gryphon(Reliability):
-    """One broker's part; also a `reliability.layer.ClientWatcher` and a `routing.router.StreamObserver`."""
+class Gryphon(Reliability, StreamObserver):
+    """One broker's part; also a `reliability.layer.ClientWatcher`."""
 
     message_types: tuple[type, ...] = (*get_args(BetweenBrokers), Submission, Accepted, Handed, HandedBack)
     persists = True

@@ -316,7 +316,8 @@ class CellRouting(StreamRouter):
         if broker == self.me:  # it was forgotten, and is there
             self._tables.skip_to(self.me, version + 1)
             self._wanted_since = self._own.version  # roots have dropped its filters
-            return self._spread(self._whole(self.me), None)
+            effects = self._spread(self._whole(self.me), None)
+            return effects if self._observer is None else [*effects, *self._observer.on_forgotten()]
         ways_before = self._tables.given_up
         self._tables.replace(broker, Table(incarnation, version, {}, dict(heard), forgotten), filters)
         effects = self._spread(message, source)

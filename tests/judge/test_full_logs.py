@@ -1,5 +1,6 @@
 """Publishers wait while a log is full: what that excuses, by rows and cases made by hand."""
 
+import functools
 from collections.abc import Sequence
 
 import pytest
@@ -18,8 +19,8 @@ from spark_analysis.stays import Stay
 
 S = 1_000_000
 NAMES = ("b0", "b1")
-HOMES = {"c0": "b0", "c1": "b1", "c2": "b1"}
-LINKS = (("b0", "b1"), *HOMES.items())
+HOMES = {"c0": "b0", "c1": "b1", "c2": "b2", "c3": "b0"}
+LINKS = (("b0", "b1"), ("b0", "b2"), *HOMES.items())
 OVERLAYS = [OverlayAt(0, LINKS, True)]
 STAYS = {client: [Stay(home, 0, NEVER_US)] for client, home in HOMES.items()}
 MISSING = Case("missing", "c0", "c1", published_us=5 * S)
@@ -31,6 +32,19 @@ TO_THE_END = (FullLog("b0", 4 * S, NEVER_US),)
 def killed(name: str, at_us: int, until_us: int = NEVER_US) -> Window:
     step = FaultStep(0, FaultKind.KILL, f"kill {name}", (name,))
     return Window(step, at_us, at_us, until_us, until_us, frozenset({name}))
+
+
+def cut(*ends: str) -> Window:
+    step = FaultStep(0, FaultKind.CUT, f"cut {', '.join(ends)}", ends)
+    return Window(step, 2 * S, 2 * S, NEVER_US, NEVER_US, links=frozenset({frozenset(ends)}))
+
+
+def stalled(name: str) -> Window:
+    step = FaultStep(0, FaultKind.STALL, f"stall {name}", (name,))
+    return Window(step, 2 * S, 2 * S, NEVER_US, NEVER_US, frozenset({name}))
+
+
+B2_IS_DEAD = (killed("b2", 2 * S),)
 
 
 def rows(*said: tuple[int, int]) -> list[ToldRow]:
@@ -74,31 +88,31 @@ def test_an_event_waits_while_one_stretch_follows_another(handed_us: int, until_
 
 
 CASES = {
-    "it went on": (ONE, C2_IS_AWAY, MISSING, None),
+    "it went on": (ONE, B2_IS_DEAD, MISSING, None),
     "it went on, but the subscriber had withdrawn": (
-        ONE, {}, MISSING._replace(withdrawn_us=7 * S), "it waited for room in the log of b0 when c1 withdrew",
+        ONE, (), MISSING._replace(withdrawn_us=7 * S), "it waited for room in the log of b0 when c1 withdrew",
     ),
-    "the subscriber withdrew long after that": (ONE, {}, MISSING._replace(withdrawn_us=12 * S), None),
+    "the subscriber withdrew long after that": (ONE, (), MISSING._replace(withdrawn_us=12 * S), None),
     "the subscriber had a later one before it withdrew": (
-        ONE, {}, MISSING._replace(withdrawn_us=7 * S, overtaken_us=6 * S), None,
+        ONE, (), MISSING._replace(withdrawn_us=7 * S, overtaken_us=6 * S), None,
     ),
-    "it was full to the end": (TO_THE_END, C2_IS_AWAY, MISSING, "c2 is away: the log of b0 stayed full"),
-    "it was full to the end, and nobody is away": (TO_THE_END, {}, MISSING, None),
-    "there is a later one": (TO_THE_END, C2_IS_AWAY, MISSING._replace(overtaken_us=6 * S), None),
-    "it had come long before": (TO_THE_END, C2_IS_AWAY, MISSING._replace(published_us=2 * S), None),
+    "it was full to the end": (TO_THE_END, B2_IS_DEAD, MISSING, "kill b2: the log of b0 stayed full"),
+    "it was full to the end, and nobody is away": (TO_THE_END, (), MISSING, None),
+    "there is a later one": (TO_THE_END, B2_IS_DEAD, MISSING._replace(overtaken_us=6 * S), None),
+    "it had come long before": (TO_THE_END, B2_IS_DEAD, MISSING._replace(published_us=2 * S), None),
     "its publisher was away then": (
-        TO_THE_END, {**C2_IS_AWAY, "c0": [Away(S, 5 * S)]}, MISSING._replace(published_us=2 * S), "stayed full",
+        TO_THE_END, B2_IS_DEAD, MISSING._replace(published_us=2 * S, publisher="c3"), "stayed full",
     ),
-    "another broker's log was full": ((FullLog("b1", 4 * S, NEVER_US),), C2_IS_AWAY, MISSING, None),
+    "another broker's log was full": ((FullLog("b1", 4 * S, NEVER_US),), B2_IS_DEAD, MISSING, None),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("durable", [False, True])
-@pytest.mark.parametrize(("full", "away", "case", "says"), CASES.values(), ids=list(CASES))
+@pytest.mark.parametrize(("full", "windows", "case", "says"), CASES.values(), ids=list(CASES))
 def test_what_waits_for_room_is_excused_while_something_is_away(
-    full: Sequence[FullLog], away: dict[str, list[Away]], case: Case, says: str | None, durable: bool
+    full: Sequence[FullLog], windows: Sequence[Window], case: Case, says: str | None, durable: bool
 ) -> None:
-    of_all = (away, (), HOMES, 30 * S, OVERLAYS)
+    of_all = ({"c3": [Away(S, 5 * S)]}, windows, HOMES, 30 * S, OVERLAYS)
     if durable:
         judge: Connections = DurableConnections(*of_all, last_us=60 * S, stays=STAYS, full=full)
     else:
@@ -106,6 +120,30 @@ def test_what_waits_for_room_is_excused_while_something_is_away(
     found = judge.explain(case, Passage())
     assert (found is None) == (says is None)
     assert says is None or (found is not None and says in found.text)
+
+
+FILLERS: dict[str, tuple[Sequence[Window], dict[str, list[Away]], bool, bool, bool]] = {
+    "a broker that is dead": (B2_IS_DEAD, {}, True, True, True),
+    "a broker that is cut off": ((cut("b0", "b2"),), {}, True, True, True),
+    "a client that is not back": ((), C2_IS_AWAY, False, True, False),
+    "a client that is dead": ((killed("c2", 2 * S),), C2_IS_AWAY, False, True, False),
+    "a client that is cut off": ((cut("c2", "b2"),), C2_IS_AWAY, False, True, False),
+    "a client that is stalled": ((stalled("c2"),), {}, True, True, False),
+}
+"""What may keep a log full: of clients that do not outlive their connection, of durable subscriptions, and if c2 has
+never subscribed."""
+
+
+@pytest.mark.parametrize(("windows", "away", "fills", "fills_durable", "fills_idle"), FILLERS.values(), ids=[*FILLERS])
+def test_only_who_lacks_something_keeps_a_log_full(
+    windows: Sequence[Window], away: dict[str, list[Away]], fills: bool, fills_durable: bool, fills_idle: bool
+) -> None:
+    of_all = (away, windows, HOMES, 30 * S, OVERLAYS)
+    for idle, wanted in (((), (fills, fills_durable)), (("c2",), (fills_idle, fills_idle))):
+        bound = functools.partial(Connections, full=TO_THE_END, idle=frozenset(idle))
+        durable = functools.partial(DurableConnections, full=TO_THE_END, idle=frozenset(idle))
+        judges = (bound(*of_all), durable(*of_all, last_us=60 * S, stays=STAYS))
+        assert tuple(judge.explain(MISSING, Passage()) is not None for judge in judges) == wanted
 
 
 @pytest.mark.parametrize(("delivered_us", "is_excused"), [(8 * S + S // 2, True), (12 * S, False)])

@@ -265,6 +265,25 @@ def test_publishers_go_on_when_what_a_full_log_keeps_is_wanted_no_more() -> None
         judged(cluster)
 
 
+@pytest.mark.parametrize("log_most", [10, 100_000])
+def test_who_was_forgotten_and_is_there_is_caught_up_all_the_same(log_most: int) -> None:
+    """Nothing is promised of what was published meanwhile. But it is kept: a log full of it would stay so."""
+    with a_cluster(parameters={"durable": {"log_most": log_most, "checkpoint": 5}}) as cluster:
+        both_subscribe(cluster)
+        publish(cluster, 0, 5)
+        cluster.faults.cut("b1", "b2")
+        cluster.advance("1 s")
+        publish(cluster, 5, 5)
+        cluster.faults.order("forget", "b0", "b2")
+        publish(cluster, 10, 15)
+        cluster.faults.heal("b1", "b2")
+        cluster.drain()
+        publish(cluster, 25, 5)
+        cluster.drain()
+        assert numbers(cluster, "bob") == numbers(cluster, "carol") == list(range(30))
+        judged(cluster)
+
+
 def test_others_are_not_held_up_by_one_that_is_slow() -> None:
     """Under `gryphon` a client whose window is full holds up its broker; here it falls behind, and catches up."""
     with a_cluster(parameters={"durable": {"window": 5}}) as cluster:
