@@ -54,6 +54,8 @@ class Hands:
         self._orders: deque[tuple[Mapping[str, Any], Future[str]]] = deque()
         self._entries: list[Mapping[str, Any]] = []
         self._taken: list[Fault] = []
+        self._deaths: list[Fault] = []
+        """Of nodes that had died by themselves, and were started again by hand: as kills, without which none can be."""
         self._steps: dict[int, FaultEntry] = {}
         self._current: Future[str] | None = None
         self._lock = threading.Lock()
@@ -123,6 +125,9 @@ class Hands:
         except InputError as error:
             answer.set_exception(error)
             return None
+        if (death := self._own_death(fault)) is not None:
+            self._entries.append({"at": duration_text(death.time_us), "kill": death.nodes[0]})
+            self._deaths.append(death)
         self._entries.append(timed)
         self._taken.append(fault)
         self._current = answer
@@ -168,14 +173,29 @@ class Hands:
             raise InputError("order", "random, for or join", "one thing to do now")
         deployment = self._deployment
         links, new_link = specs_of(deployment.links), self._loaded.scenario.links.spec()
-        earlier = (*deployment.faults, *self._taken)
+        earlier = (*deployment.faults, *self._deaths, *self._taken)
         reader = FaultReader(deployment.fault_targets, links, new_link, 0, _at_order, earlier)
         (fault,) = reader.steps_of(entry)
         if fault.kind in COMMANDS and self._died(fault.nodes[0], fault.time_us):
             raise InputError("order", f"{fault}, where the process has died", "a node that is running")
-        plan = sorted((*earlier, fault), key=lambda each: each.time_us)
+        death = self._own_death(fault)
+        plan = sorted((*earlier, *([] if death is None else [death]), fault), key=lambda each: each.time_us)
         check_plan(plan, deployment.fault_targets, [_place(each, fault) for each in plan])
         return fault
+
+    def _own_death(self, restart: Fault) -> Fault | None:
+        """If the order starts a node again whose process had died by itself, and that no step had killed since: its
+        death, as a step of a plan that does the same."""
+        if restart.kind is not FaultKind.RESTART or not self._died(name := restart.nodes[0], restart.time_us):
+            return None
+        died_us = [
+            each.time_us for each in self.observed.values() if each.kind is FaultKind.KILL and name in each.nodes
+        ]
+        steps = (*self._deployment.faults, *self._taken)
+        killed_us = [each.time_us for each in steps if each.kind in DEATHS and name in self._entry(each).nodes]
+        if not died_us or any(died_us[-1] <= each <= restart.time_us for each in killed_us):
+            return None
+        return Fault(died_us[-1], FaultKind.KILL, (name,))
 
     def _died(self, name: str, now_us: int) -> bool:
         """Has the node died by itself, and not been started again?"""

@@ -260,6 +260,24 @@ def test_who_died_by_itself_takes_no_order_until_it_is_back(
     assert runs or "where the process has died" in str(answer.exception())
 
 
+@pytest.mark.parametrize("killed", [False, True], ids=["died", "died, and killed after that"])
+def test_who_died_by_itself_is_started_again_by_hand(tmp_path: Path, killed: bool) -> None:
+    plan = {"faults": [{"at": "4 s", "kill": "c0"}]} if killed else {}
+    loaded = check_scenario(SCENARIO | plan, "test")
+    built = build(loaded)
+    hands = Hands(loaded, built.deployment, RunFolder.make(tmp_path / "run", manifest_of(loaded, built)))
+    hands.observed = {len(built.deployment.faults): replace(C0_DIED, nodes=("c1", "c0"))}
+    for number, (at_us, order) in enumerate([(5_000_000, {"restart": "c0"}), (6_000_000, {"kill": "b1"})], 9):
+        answer = hands.order(order)
+        assert hands.take(at_us, number) is not None, answer.exception()
+        hands.done(number, None)
+    saved = load_scenario(tmp_path / "run" / SAVED)
+    assert [each.kind.name for each in build(saved).deployment.faults] == ["KILL", "RESTART", "KILL"]
+    refused = hands.order({"restart": "c0"})
+    assert hands.take(7_000_000, 11) is None
+    assert "a restart of c0, which is up" in str(refused.exception())
+
+
 def test_an_order_that_comes_too_late_is_refused(tmp_path: Path) -> None:
     kept: list[Hands] = []
 
