@@ -65,10 +65,12 @@ class LiveFaultInjector:
         self._hosts = deployment.hosts
         self._command_steps = CommandSteps(deployment.scripts)
 
-    @property
-    def next_step(self) -> int:
-        """The first number that no step has yet."""
-        return self._next_step
+    @contextlib.contextmanager
+    def undisturbed(self) -> Iterator[int]:
+        """The number of the next step. Until the block ends nothing else takes a number: no step is carried out, and
+        nothing is seen to have happened, but by this thread."""
+        with self._one_at_a_time:
+            yield self._next_step
 
     def carry_out(self, step: int, fault: Fault) -> list[NodeName]:
         """Do it, and return the nodes that came (back) when it is in effect; raises `RunError` if it is not."""

@@ -270,18 +270,20 @@ class LiveRun:
 
     def _steered(self, steering: Steering, base_us: int) -> bool:
         """Carry out what is ordered; True if there was something, or there may be more."""
-        since_us = self._clock.now_us() - base_us
-        if since_us < 0:
+        if self._clock.now_us() < base_us:
             return True  # publishing begins in a moment: times count from then on
-        step = self.fault_injector.next_step
-        fault = steering.take(since_us, step) if steering.waiting else None
-        if fault is None:
+        if not steering.waiting:
             return steering.held
-        failure = None
-        try:
-            self.fault_injector.carry_out(step, fault)
-        except RunError as error:
-            failure = str(error)  # the journal has no row that it took effect: the judge sees it too
+        injector = self.fault_injector
+        with injector.undisturbed() as step:
+            fault = steering.take(self._clock.now_us() - base_us, step)
+            if fault is None:
+                return steering.held
+            try:
+                injector.carry_out(step, fault)
+                failure = None
+            except RunError as error:
+                failure = str(error)  # the journal has no row that it took effect: the judge sees it too
         steering.done(step, failure)
         return True
 

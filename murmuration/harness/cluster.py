@@ -336,18 +336,22 @@ class Cluster:
     def _break(self, fault: Fault) -> int:
         if self._over:
             raise RunError("the cluster is over")
-        step = self._enter_fault(fault)
-        for name in self._runtime.carry_out(step, fault):
+        with self._runtime.undisturbed():  # a death that another thread sees has a number and an entry of its own
+            self._note_observed()
+            step = self._enter_fault(fault)
+            came = self._runtime.carry_out(step, fault)
+        for name in came:
             if name in self.clients:
                 self.clients[name].renew()
         return step
 
     def _note_observed(self) -> None:
         """What has happened without an order since this was asked last: a process that died by itself."""
-        for step, fault in self._runtime.observed.items():
-            if step == len(self._folder.manifest.faults):
-                self._enter_fault(fault, by_itself=True)
-                self.faults.note(fault)
+        with self._runtime.undisturbed():
+            for step, fault in self._runtime.observed.items():
+                if step == len(self._folder.manifest.faults):
+                    self._enter_fault(fault, by_itself=True)
+                    self.faults.note(fault)
 
     def _enter_fault(self, fault: Fault, by_itself: bool = False) -> int:
         """Put the fault into the manifest; its step."""

@@ -1,6 +1,7 @@
 """What a cluster needs of a runtime, virtual or live; `murmuration.harness.runtimes` has both."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from murmur_pubsub.faults import Fault
@@ -31,6 +32,9 @@ class ClusterRuntime(Protocol):
 
     def issue(self, name: str, commands: Sequence[ScriptedCommand]) -> None:
         """Have the node carry out the commands now, in order; raises `RunError` if it is not running."""
+
+    def undisturbed(self) -> AbstractContextManager[object]:
+        """Until the block ends no fault takes effect, and none that nobody ordered is seen, but by this thread."""
 
     def carry_out(self, step: int, fault: Fault) -> Sequence[str]:
         """Let the fault take effect, as that step of the plan; the nodes that it started again."""

@@ -60,6 +60,9 @@ class _VirtualClusterRuntime:
         for scripted in commands:
             self._run.issue(name, scripted)
 
+    def undisturbed(self) -> contextlib.AbstractContextManager[object]:
+        return contextlib.nullcontext()
+
     def carry_out(self, step: int, fault: Fault) -> Sequence[str]:
         return self._run.carry_out(step, fault)
 
@@ -104,6 +107,9 @@ class _LiveClusterRuntime:
     def issue(self, name: str, commands: Sequence[ScriptedCommand]) -> None:
         if name not in self._run.group.ask("issue", [name], common=(list(commands),)):
             raise RunError(f"{name} is not running")
+
+    def undisturbed(self) -> contextlib.AbstractContextManager[object]:
+        return self._run.fault_injector.undisturbed()
 
     def carry_out(self, step: int, fault: Fault) -> Sequence[str]:
         return self._run.fault_injector.carry_out(step, fault)

@@ -4,6 +4,7 @@ by name, and a clock that is put back takes no machine back."""
 import os
 import re
 import signal
+import threading
 import time
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -74,6 +75,33 @@ def test_a_process_that_dies_by_itself_is_a_fault_and_the_run_goes_on(tmp_path: 
     assert seen["sequence"].tolist() == [0, 0, 1, 1, 2, 2]
     assert seen["hops"].tolist() == [FaultStage.ORDERED, FaultStage.IN_EFFECT] * 3
     assert all(numbered["time_us"][0] <= numbered["time_us"][1] for numbered in (seen[:2], seen[2:4], seen[4:]))
+
+
+def test_an_order_and_a_death_that_another_thread_sees_are_two_steps(tmp_path: Path) -> None:
+    with started(tmp_path / "run") as cluster:
+        run = cluster._runtime._run  # type: ignore[attr-defined]
+        enter, looking = cluster._enter_fault, threading.Thread(target=run.look)
+
+        def enter_late(*what: Any, **keys: Any) -> int:
+            step = enter(*what, **keys)
+            if not looking.ident:
+                looking.start()
+                looking.join(1.0)
+            return step
+
+        end_process(cluster, "alice")
+        await_state(run.group.places["alice"], "gone")
+        cluster._enter_fault = enter_late  # type: ignore[method-assign]
+        cluster.faults.kill("b1")
+        looking.join()
+        cluster.settle()
+    manifest = read_manifest(tmp_path / "run")
+    assert [each.text for each in manifest.faults] == ["kill b1", "death of alice"]
+    rows = read_segment(next((tmp_path / "run" / "journal").glob("faults-*.seg")))[1]
+    seen = rows[rows["kind"] == RowKind.FAULT]
+    about = dict(zip(seen["sequence"].tolist(), seen["node"].tolist(), strict=True))
+    assert about == {0: manifest.numbers["b1"], 1: manifest.numbers["alice"]}
+    assert len(seen) == 2 * len(about)
 
 
 def test_a_client_that_dies_by_itself_is_a_fault_too(tmp_path: Path) -> None:
