@@ -107,10 +107,9 @@ class LiveFaultInjector:
             self._take_down(names)
             group.process_gone(names)
             self._own_deaths |= dict.fromkeys(names)
-            for name in names:
-                step, fault = self._observe(FaultKind.KILL, nodes=(name,))
-                self._recorder.fault(since_us, step, fault, FaultStage.ORDERED)
-                self._recorder.fault(self._clock.now_us(), step, fault, FaultStage.IN_EFFECT)
+            step, fault = self._observe(FaultKind.KILL, tuple(names))
+            self._recorder.fault(since_us, step, fault, FaultStage.ORDERED)
+            self._recorder.fault(self._clock.now_us(), step, fault, FaultStage.IN_EFFECT)
             self.seal_gone()
 
     def host_returned(self, number: int, identifier: str) -> None:

@@ -83,17 +83,18 @@ class PlanChecker:
 
     def note(self, fault: Fault) -> None:
         """It has happened, though no step said so."""
-        self.check(fault, f"{fault}, which was observed")
-        if fault.kind is FaultKind.KILL:
-            self._own_deaths |= {*fault.nodes}
+        if fault.kind is not FaultKind.KILL:
+            self.check(fault, f"{fault}, which was observed")
+            return
+        for name in fault.nodes:
+            if name not in self._down:  # else a step has ordered it just now
+                self._down[name] = None
+                self._stalled.pop(name, None)
+                self._own_deaths.add(name)
 
     def runs(self, name: NodeName) -> bool:
         """Is the node neither down nor stalled?"""
         return name not in self._down and name not in self._stalled
-
-    def is_down(self, name: NodeName) -> bool:
-        """Has the node been taken down, and not been started again?"""
-        return name in self._down
 
     def _check_node(self, fault: Fault, place: str) -> None:
         (name,) = fault.nodes

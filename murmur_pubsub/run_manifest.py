@@ -58,7 +58,8 @@ class FaultEntry:
     time_us: int | None = None
     """When it was due, counted from the beginning of publishing as in a scenario (None: before that)."""
     nodes: tuple[str, ...] = ()
-    """The node it is about, the two ends of a link, or all nodes of an actor or of a lost host."""
+    """The node it is about, the two ends of a link, or all nodes of an actor, of a process that died by itself, or of a
+    lost host."""
     groups: tuple[tuple[str, ...], ...] = ()
     """The sides of a partition."""
     link: LinkSpec | None = None

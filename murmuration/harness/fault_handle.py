@@ -42,9 +42,8 @@ class FaultHandle:
         return self._checker.runs(name)
 
     def note(self, fault: Fault) -> None:
-        """It has happened, though nobody has ordered it; of a node that was just ordered dead it is known already."""
-        if fault.kind is not FaultKind.KILL or not self._checker.is_down(fault.nodes[0]):
-            self._checker.note(fault)
+        """It has happened, though nobody has ordered it."""
+        self._checker.note(fault)
 
     def kill(self, name: str, sigkill: bool = False, disk_lost: bool = False) -> None:
         """End the node's process: by Ray, or by the operating system's SIGKILL. Of nodes that share an actor this one

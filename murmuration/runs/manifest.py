@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from murmur_pubsub.deployment import Deployment, make_machine
-from murmur_pubsub.faults import Fault, FaultKind, actor_of
+from murmur_pubsub.faults import Fault, FaultKind, actor_of, some_names
 from murmur_pubsub.machine import NodeName
 from murmur_pubsub.message import is_datagram, kind_of
 from murmur_pubsub.run_manifest import FaultEntry, NodeEntry, OverlayEntry, RunManifest
@@ -92,7 +92,7 @@ def _to_come(fault: Fault, deployment: Deployment, by_hand: Iterable[Fault | Fau
 def _happened(fault: Fault) -> str:
     """The fault in words, where nobody ordered it."""
     if fault.kind is FaultKind.KILL:
-        return f"death of {fault.nodes[0]}"
+        return f"death of {some_names(fault.nodes)}"
     return f"loss of host {fault.host}" if fault.kind is FaultKind.LOSE_HOST else str(fault)
 
 

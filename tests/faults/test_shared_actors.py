@@ -129,7 +129,7 @@ def test_who_was_down_before_its_actor_stays_away_when_that_comes_back(tmp_path:
     assert judged.numbers["verdict"] == "valid", judged.numbers
 
 
-def test_the_death_of_a_shared_process_by_itself_is_the_death_of_each_of_its_nodes(tmp_path: Path) -> None:
+def test_the_death_of_a_shared_process_by_itself_is_one_of_all_its_nodes(tmp_path: Path) -> None:
     chain, ends = {"kind": "chain", "brokers": 3}, {"alice": "b0", "bob": "b0"}
     with Cluster.start(
         chain, ends, runtime="ray", folder=tmp_path / "run", failure_detection=QUICK, density=3
@@ -138,7 +138,7 @@ def test_the_death_of_a_shared_process_by_itself_is_the_death_of_each_of_its_nod
         cluster.settle()
         cluster.faults.stall("b2")  # which cannot say that it is dead, and is all the same
         os.kill(cluster._runtime._run.group.places["b1"].pid, signal.SIGKILL)  # type: ignore[attr-defined]
-        cluster.wait_for(lambda: len(cluster._runtime.observed) == 3)
+        cluster.wait_for(lambda: bool(cluster._runtime.observed))
         cluster.clients["alice"].publish({"n": 0})  # her broker is away
         for name in ("b0", "b1", "b2"):  # each alone, the first in a new process
             cluster.faults.restart(name)
@@ -146,11 +146,11 @@ def test_the_death_of_a_shared_process_by_itself_is_the_death_of_each_of_its_nod
         cluster.clients["alice"].publish({"n": 1})
         cluster.settle()
     manifest = read_manifest(tmp_path / "run")
-    assert manifest.by_themselves == ["death of b0", "death of b1", "death of b2"]
+    assert manifest.by_themselves == ["death of b0, b1, b2"]
     judged = judge_run(tmp_path / "run")
     assert judged.numbers["verdict"] == "valid", judged.numbers
-    assert judged.numbers["kills_in_process"] == 0
-    assert [check.outcome for check in judged.checks] == ["took_effect"] * 4
+    assert (judged.numbers["kills_of_processes"], judged.numbers["kills_in_process"]) == (1, 0)
+    assert [check.outcome for check in judged.checks] == ["took_effect"] * 2
 
 
 def test_a_node_that_stays_stalled_is_thrown_away_at_the_end_and_one_may_be_killed(tmp_path: Path) -> None:
