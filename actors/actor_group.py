@@ -20,7 +20,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from actors.actor_settings import ActorSettings
 from actors.clock import Clock
 from actors.node_actor import NodeActor
-from actors.processes import ProcessGoneError, ProcessPlace
+from actors.processes import ProcessGoneError, ProcessPlace, await_answer, living_hosts
 from actors.resident import Arrival, Listening
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import InputError, RunError
@@ -51,10 +51,10 @@ class ActorGroup:
 
     Nodes that share an actor are asked by one call, and those of the others by one each. `hosts`: Ray's identifiers of
     the hosts, by their number in the deployment; `scratch`: the folders of those that keep journals and logs for
-    themselves. `watched`: a `HostWatch` notices when a host is gone. `on_death(names)` is told of an actor that has
-    died by itself, and takes its nodes out of service. `held_up` were stalled or slowed down once: their lag is no
-    fault of the host. `cut` are the links that a fault keeps down, `partition` is the group of each node while
-    datagrams pass within groups only.
+    themselves. `watched`: a `HostWatch` notices when a host is gone. `on_death(places)` is told of an actor that has
+    died by itself, alone or with its host, by where its nodes were, and takes them out of service. `held_up` were
+    stalled or slowed down once: their lag is no fault of the host. `cut` are the links that a fault keeps down,
+    `partition` is the group of each node while datagrams pass within groups only.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class ActorGroup:
         """By how much each node's clock is ahead of the driver's, at most: a question takes its time."""
         self._zeros_ns: dict[str, int] = {}
         """Of each host: what its monotonic clock showed at emulated time zero, as the first node there has it."""
-        self.on_death: Callable[[Sequence[NodeName]], None] | None = None
+        self.on_death: Callable[[Mapping[NodeName, ProcessPlace]], None] | None = None
         options: dict[str, Any] = {"num_cpus": 0, "max_restarts": 0, "max_task_retries": 0}
         self._remote = ray.remote(**options, concurrency_groups={"watch": 1})(NodeActor)
         shared = {name: number for number, nodes in enumerate(deployment.actors) for name in nodes}
@@ -377,17 +377,25 @@ class ActorGroup:
                         raise self._told(names[0], overdue) from error
 
     def _note_death(self, name: NodeName) -> None:
-        """The process that holds this node is gone."""
+        """The process that holds this node seems to be gone."""
         serving = [each for each in self.together(name) if self._serves(each)]
-        if serving and not self._vanished(serving[0]):
+        if serving and self._is_dead(serving[0]):
             self.died_by_itself(name)
 
     def died_by_itself(self, name: NodeName) -> None:
-        """The process that holds this node is gone, and its host is there."""
+        """The process that holds this node is gone."""
         # Those that are stalled do not answer, and die with the others all the same.
         there = [each for each in self.together(name) if each in self.addresses and each not in self.down]
         if self.on_death is not None:
-            self.on_death(there)
+            self.on_death({each: self.places[each] for each in there})
+
+    def host_is_gone(self, number: int, ask: bool = False) -> bool:
+        """Has that host gone away by itself, as Ray knows? `ask` it first: Ray knows some seconds later."""
+        if not self._watched:
+            return False
+        if ask:
+            await_answer(self.hosts[number])
+        return self.hosts[number] not in living_hosts()
 
     def _at_work(self, name: NodeName, waited: str) -> tuple[tuple[int, ...] | None, ProtocolError | None]:
         """What the node's machine is at, and the error if it never comes back; twice None if nobody can say."""
@@ -408,23 +416,17 @@ class ActorGroup:
             return error.in_run(Path(self.settings.journal_folder).parent, self.settings.run.keep_inputs)
         return error if isinstance(error, InputError | RunError) else RunError(f"the actor of {name} failed: {error!r}")
 
-    def _vanished(self, name: NodeName) -> bool:
-        """Did a host go away with this node, which does not answer? Ray knows some seconds later; then the `HostWatch`
-        takes the node out of service."""
+    def _is_dead(self, name: NodeName) -> bool:
+        """Is the actor dead that holds this node, and was not heard? Ray knows that of a host which went away only some
+        seconds later, and does not hear one whose connection broke."""
         deadline = time.monotonic() + _LOSS_NOTICED_S
         while self._watched and self._serves(name) and time.monotonic() < deadline:
             try:
                 actor = self._actors[self._actor_of[name]]
                 ray.get(actor.ask.remote("status", {name: ()}), timeout=_LOOK_AGAIN_S)
+                return False
             except ray.exceptions.ActorDiedError:
-                if self.places[name].host in living_hosts():
-                    return False
+                return True
             except ray.exceptions.RayError:
-                pass
-            time.sleep(_LOOK_AGAIN_S)
-        return not self._serves(name)
-
-
-def living_hosts() -> dict[str, tuple[str, str]]:
-    """Ray's identifiers of the hosts that live, with their names and addresses."""
-    return {node["NodeID"]: (node["NodeName"], node["NodeManagerAddress"]) for node in ray.nodes() if node["Alive"]}
+                time.sleep(_LOOK_AGAIN_S)
+        return self._serves(name)

@@ -6,10 +6,9 @@ are; Ray's identifier is new each time.
 """
 
 import threading
-from collections.abc import Callable
 
-from actors.actor_group import living_hosts
 from actors.live_fault_injector import LiveFaultInjector
+from actors.processes import living_hosts
 from actors.ray_session import RaySession
 from murmur_pubsub.errors import RunError
 
@@ -17,16 +16,14 @@ _LOOK_EVERY_S = 0.5
 
 
 class HostWatch(threading.Thread):
-    """Looks at the cluster again and again, beside the driver's own work. `answered_us()`: when all nodes had last
-    answered; `failure`: what ended the watch early."""
+    """Looks at the cluster again and again, beside the driver's own work. `failure`: what ended the watch early."""
 
-    def __init__(self, session: RaySession, fault_injector: LiveFaultInjector, answered_us: Callable[[], int]) -> None:
+    def __init__(self, session: RaySession, fault_injector: LiveFaultInjector) -> None:
         super().__init__(name="hosts", daemon=True)
         self.failure: RunError | None = None
         self._known_as = session.known_as
         self._there: list[str | None] = list(session.hosts)
         self._fault_injector = fault_injector
-        self._answered_us = answered_us
         self._cancelled = threading.Event()
 
     def run(self) -> None:
@@ -46,7 +43,7 @@ class HostWatch(threading.Thread):
         for number, identifier in enumerate(self._there):
             if identifier is not None and identifier not in living:
                 self._there[number] = None
-                self._fault_injector.host_vanished(number, self._answered_us())
+                self._fault_injector.host_vanished(number)
             elif identifier is None:
                 back = next((each for each, known_as in living.items() if known_as == self._known_as[number]), None)
                 if back is not None:

@@ -18,7 +18,7 @@ import ray
 
 from actors.actor_group import ActorGroup
 from actors.clock import Clock
-from actors.processes import ProcessGoneError, await_state, check_there, is_here, send_signal
+from actors.processes import ProcessGoneError, ProcessPlace, await_state, check_there, is_here, send_signal
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import RunError
 from murmur_pubsub.faults import COMMANDS, ENDS, Fault, FaultKind, link_key
@@ -34,8 +34,9 @@ _TO_PROCESSES = (FaultKind.KILL, FaultKind.STALL, FaultKind.RESUME, FaultKind.SL
 
 class LiveFaultInjector:
     """Does to a group of actors what a fault says. `base_us`: when publishing began, for scripts of nodes that come
-    back; None before that. `lose_host(number)` takes a whole host away. `observed`: faults that nobody ordered, by
-    their steps in the journal, which come after those ordered so far."""
+    back; None before that. `answered_us`: when all nodes had last answered. `lose_host(number)` takes a whole host
+    away. `observed`: faults that nobody ordered, by their steps in the journal, which come after those ordered so
+    far."""
 
     def __init__(
         self,
@@ -46,6 +47,7 @@ class LiveFaultInjector:
         lose_host: Callable[[int], None] | None,
     ) -> None:
         self.base_us: int | None = None
+        self.answered_us = 0
         self._group = group
         self._clock = clock
         self._recorder = recorder
@@ -58,6 +60,10 @@ class LiveFaultInjector:
         or a step ends them too."""
         self._killed: dict[tuple[NodeName, ...], list[NodeName]] = {}
         """Which nodes the kill of an actor took down."""
+        self._away: dict[int, None] = {}
+        """The hosts that went away by themselves."""
+        self._waiting: dict[int, tuple[Fault, tuple[NodeName, ...]]] = {}
+        """By their numbers the steps that are to start nodes of such a host, and these nodes."""
         self._next_step = len(deployment.faults)
         self._one_at_a_time = threading.RLock()
         """Taken again by a thread that finds out in the middle of a step that another node has died."""
@@ -72,6 +78,10 @@ class LiveFaultInjector:
         with self._one_at_a_time:
             yield self._next_step
 
+    def waits(self, step: int) -> bool:
+        """Does the step that was carried out wait for a host which is away?"""
+        return step in self._waiting
+
     def carry_out(self, step: int, fault: Fault) -> list[NodeName]:
         """Do it, and return the nodes that came (back) when it is in effect; raises `RunError` if it is not."""
         with self._one_at_a_time:
@@ -80,46 +90,58 @@ class LiveFaultInjector:
             self._carry_out(step, fault, self._clock.now_us())
             return self._came
 
-    def host_vanished(self, number: int, since_us: int) -> None:
-        """A host went away by itself, after `since_us`: its nodes are out of service."""
+    def host_vanished(self, number: int) -> None:
+        """A host went away by itself: its nodes are out of service. Whoever finds that out says so."""
         group = self._group
         with self._one_at_a_time:
-            lost = self.nodes_on(number)
-            self._own_deaths |= dict.fromkeys(name for name in lost if name not in group.down)
+            there = self.nodes_on(number)
+            lost = [name for name in there if name not in group.down]
+            if number in self._away and not lost:
+                return
+            self._away[number] = None
+            self._own_deaths |= dict.fromkeys(lost)
             group.down |= dict.fromkeys(lost)
-            group.process_gone(lost)
-            for name in lost:
+            group.process_gone(there)
+            for name in there:
                 group.stalled.pop(name, None)
-            step, fault = self._observe(FaultKind.LOSE_HOST, host=number)
-            self._recorder.fault(since_us, step, fault, FaultStage.ORDERED)
-            self._recorder.fault(self._clock.now_us(), step, fault, FaultStage.IN_EFFECT)
+            self._note(*self._observe(FaultKind.LOSE_HOST, host=number))
 
-    def died(self, names: Sequence[NodeName], since_us: int) -> None:
-        """The process of these nodes is gone, though nobody has told it to, since some time after `since_us`. Each
-        stays away until a step of the plan starts it again. Raises `RunError` if the process is there: then it only
-        says nothing."""
+    def died(self, places: Mapping[NodeName, ProcessPlace]) -> None:
+        """The process at this place, with these nodes, is gone, though nobody has told it to. Each stays away until a
+        step of the plan starts it again; or their host is gone with it. Raises `RunError` if the process is there: then
+        it only says nothing."""
         group = self._group
         with self._one_at_a_time:
-            names = [name for name in names if name not in group.down]  # another thread may have seen it
+            # Another thread may have seen it, and a step have started them again since.
+            names = [name for name in places if name not in group.down and group.places[name] == places[name]]
             if not names:
                 return
-            await_state(group.places[names[0]], "gone")
+            await_state(places[names[0]], "gone")
+            number = self._host_of(names[0])
+            if group.host_is_gone(number, ask=True):
+                self.host_vanished(number)
+                return
             self._take_down(names)
             group.process_gone(names)
             self._own_deaths |= dict.fromkeys(names)
-            step, fault = self._observe(FaultKind.KILL, tuple(names))
-            self._recorder.fault(since_us, step, fault, FaultStage.ORDERED)
-            self._recorder.fault(self._clock.now_us(), step, fault, FaultStage.IN_EFFECT)
+            self._note(*self._observe(FaultKind.KILL, tuple(names)))
             self.seal_gone()
 
     def host_returned(self, number: int, identifier: str) -> None:
         """The host is back, under another identifier: its nodes start on it, with the logs that are there. Those that a
-        step has killed, before or meanwhile, wait for the step that starts them again."""
+        step has killed, before or meanwhile, wait for the step that starts them again; those that one should have
+        started meanwhile come too."""
         with self._one_at_a_time:
             self._group.hosts[number] = identifier
-            back = tuple(name for name in self.nodes_on(number) if name in self._own_deaths)
+            self._away.pop(number, None)
+            back = tuple(name for name in self._own_deaths if self._host_of(name) == number)
             if back:
                 self._carry_out(*self._observe(FaultKind.RETURN_HOST, back, number), self._clock.now_us())
+
+    def _note(self, step: int, fault: Fault) -> None:
+        """Journal what has happened by itself."""
+        self._recorder.fault(self.answered_us, step, fault, FaultStage.ORDERED)
+        self._recorder.fault(self._clock.now_us(), step, fault, FaultStage.IN_EFFECT)
 
     def _observe(self, kind: FaultKind, nodes: tuple[NodeName, ...] = (), host: int = 0) -> tuple[int, Fault]:
         base_us = self._clock.now_us() if self.base_us is None else self.base_us
@@ -136,8 +158,17 @@ class LiveFaultInjector:
             raise RunError(f"fault {step + 1}, {fault}, did not take effect: {error}") from error
         except ray.exceptions.RayError as error:
             raise RunError(f"fault {step + 1}, {fault}, could not be carried out: {error}") from error
-        self._recorder.fault(self._clock.now_us(), step, fault, FaultStage.IN_EFFECT)
+        self._in_effect(step, fault)
         self.seal_gone()
+
+    def _in_effect(self, step: int, fault: Fault) -> None:
+        """It is, unless it waits; and so are those that waited for nodes that are up now, whatever has started them."""
+        if step not in self._waiting:
+            self._recorder.fault(self._clock.now_us(), step, fault, FaultStage.IN_EFFECT)
+        for waiting, (each, names) in list(self._waiting.items()):
+            if not any(name in self._group.down for name in names):
+                del self._waiting[waiting]
+                self._recorder.fault(self._clock.now_us(), waiting, each, FaultStage.IN_EFFECT)
 
     def seal_gone(self) -> None:
         """Seal the journals of the nodes whose processes were seen to be gone, as far as they lie on this host. The
@@ -166,13 +197,14 @@ class LiveFaultInjector:
             case FaultKind.KILL_ACTOR:
                 self._kill_actor(fault.nodes)
             case FaultKind.RESTART:
-                self.restart(fault.nodes)
+                self._start_again(step, fault, fault.nodes)
             case FaultKind.RESTART_ACTOR:
-                self.restart(self._killed.pop(fault.nodes))
+                self._start_again(step, fault, self._killed.pop(fault.nodes))
             case FaultKind.STALL:
                 self.stall(fault.nodes[0])
             case FaultKind.RESUME:
-                self.resume(fault.nodes[0])
+                if fault.nodes[0] in self._group.stalled:  # else it was away then, and has come back with its host
+                    self.resume(fault.nodes[0])
             case FaultKind.SLOW:
                 given = (fault.work_us, not self._group.shares(fault.nodes[0]))
                 self._confirm("slow_down", {fault.nodes[0]: given}, lambda work_us: work_us == fault.work_us)
@@ -198,7 +230,7 @@ class LiveFaultInjector:
                 self._lose(fault.host)
             case FaultKind.RETURN_HOST:
                 nodes = fault.nodes or self.nodes_on(fault.host)
-                self.restart([name for name in nodes if name in self._group.down])
+                self._start_again(step, fault, [name for name in nodes if name in self._group.down])
 
     def _issue(self, fault: Fault) -> None:
         commands = self._command_steps.commands(fault, self._clock.now_us())
@@ -262,12 +294,27 @@ class LiveFaultInjector:
         for name in names:
             group.stalled.pop(name, None)
 
+    def _start_again(self, step: int, fault: Fault, names: Sequence[NodeName]) -> None:
+        """Start these nodes of one host. If that is away they come with it, and the step waits for that."""
+        group, number = self._group, self._host_of(names[0]) if names else fault.host
+        if number not in self._away and not group.host_is_gone(number, ask=True):
+            try:
+                self.restart(names)
+                return
+            except (ProcessGoneError, ray.exceptions.RayError):
+                if not group.host_is_gone(number):
+                    raise
+        self.host_vanished(number)
+        group.process_gone(names)
+        self._own_deaths |= dict.fromkeys(names)
+        self._waiting[step] = fault, tuple(names)
+
     def restart(self, names: Sequence[NodeName]) -> None:
         """Start the next incarnations of these nodes and let them go on with their scripts."""
         group = self._group
+        self._forget_own_deaths(names)  # what they die of from now on is another death
         group.bring_back(names)
         self._came += names
-        self._forget_own_deaths(names)
         if self.base_us is not None:
             group.ask("catch_up", names, common=(self.base_us,))
             group.ask("issue", arguments={name: (self._command_steps.again(name),) for name in names})
@@ -373,8 +420,10 @@ class LiveFaultInjector:
 
     def nodes_on(self, host: int) -> list[NodeName]:
         """The nodes planned for that host, as far as they were ever there."""
-        group = self._group
-        return [name for name in group.specs if self._hosts.get(name, 0) == host and name in group.addresses]
+        return [name for name in self._group.specs if self._host_of(name) == host and name in self._group.addresses]
+
+    def _host_of(self, name: NodeName) -> int:
+        return self._hosts.get(name, 0)
 
 
 class FaultTimes:

@@ -42,7 +42,7 @@ def own_place(host: str) -> ProcessPlace:
 
 
 def send_signal(place: ProcessPlace, number: signal.Signals) -> None:
-    """Send the signal; raises `ProcessGoneError` if the process is gone already."""
+    """Send the signal; raises `ProcessGoneError` if the process is gone already, alone or with its host."""
     _there(place, _send, place.pid, int(number))
 
 
@@ -54,7 +54,10 @@ def check_there(place: ProcessPlace) -> None:
 def await_state(place: ProcessPlace, wanted: ProcessState, timeout_s: float = 10.0) -> None:
     """Return when the process is in that state; raises `RunError` if it is not within the time, or is gone
     (`ProcessGoneError`)."""
-    found = _there(place, _await, place.pid, wanted, timeout_s)
+    try:
+        found = _there(place, _await, place.pid, wanted, timeout_s)
+    except ProcessGoneError:
+        found = "gone"  # with its host
     if found == "gone" != wanted:
         raise _gone(place.pid)
     if found != wanted:
@@ -97,8 +100,37 @@ def _await(pid: int, wanted: ProcessState, timeout_s: float) -> ProcessState:
 def _there(place: ProcessPlace, function: Any, *arguments: Any) -> Any:
     if is_here(place):
         return function(*arguments)
+    from ray.exceptions import RayError
+
+    try:
+        return _on(place.host, function, *arguments)
+    except RayError:
+        if place.host in living_hosts():
+            raise
+        raise _gone(place.pid) from None
+
+
+def _on(host: str, function: Any, *arguments: Any) -> Any:
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    strategy = NodeAffinitySchedulingStrategy(node_id=place.host, soft=False)
+    strategy = NodeAffinitySchedulingStrategy(node_id=host, soft=False)
     return ray.get(ray.remote(num_cpus=0)(function).options(scheduling_strategy=strategy).remote(*arguments))
+
+
+def await_answer(host: str) -> None:
+    """Return when the host has answered, or Ray knows that it is gone."""
+    from ray.exceptions import RayError
+
+    with contextlib.suppress(RayError):
+        _on(host, _answer)
+
+
+def _answer() -> None: ...
+
+
+def living_hosts() -> dict[str, tuple[str, str]]:
+    """Ray's identifiers of the hosts that live, with their names and addresses."""
+    import ray
+
+    return {node["NodeID"]: (node["NodeName"], node["NodeManagerAddress"]) for node in ray.nodes() if node["Alive"]}

@@ -11,7 +11,7 @@ import contextlib
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -21,6 +21,7 @@ from actors.actor_settings import ActorSettings
 from actors.clock import Clock, origin_now
 from actors.host_watch import HostWatch
 from actors.live_fault_injector import FaultThread, LiveFaultInjector
+from actors.processes import ProcessPlace
 from actors.ray_session import RaySession
 from actors.search_path import own_search_path
 from murmur_pubsub.deployment import Deployment
@@ -97,14 +98,14 @@ class LiveRun:
         self.group = ActorGroup(deployment, settings, self._clock, session.hosts, scratch, watched)
         self.fault_injector = LiveFaultInjector(deployment, self.group, self._clock, fault_recorder, session.lose_host)
         self.group.on_death = self._note_death
-        self._watch = HostWatch(session, self.fault_injector, lambda: self._answered_us) if watched else None
+        self._watch = HostWatch(session, self.fault_injector) if watched else None
         self._faults: FaultThread | None = None
         asking_s = BETWEEN_QUESTIONS_S * self.group.actor_count
         self._round_s = max(_POLL_S, asking_s)
         self._rest_s = self._round_s - asking_s
         self._changing = any(script.changes for script in deployment.scripts.values())
         self._unsettled = self._changing or bool(deployment.faults) or watched or steering is not None
-        self._asked_us = self._answered_us = 0
+        self._asked_us = 0
         self._before: tuple[tuple[int, int], int] | None = None
         self._settled_us = -1
         """What was asked for up to then is in effect, as the journal says."""
@@ -281,7 +282,7 @@ class LiveRun:
                 return steering.held
             try:
                 injector.carry_out(step, fault)
-                failure = None
+                failure = f"{fault}, whose host is away: that waits for its return" if injector.waits(step) else None
             except RunError as error:
                 failure = str(error)  # the journal has no row that it took effect: the judge sees it too
         steering.done(step, failure)
@@ -321,8 +322,8 @@ class LiveRun:
             self.fault_injector.kill(name, sigkill=True)
         self.fault_injector.seal_gone()
 
-    def _note_death(self, names: Sequence[NodeName]) -> None:
-        self.fault_injector.died(names, self._answered_us)
+    def _note_death(self, places: Mapping[NodeName, ProcessPlace]) -> None:
+        self.fault_injector.died(places)
         self._unsettled = True  # those that are left have to settle without it
 
     def _ask_all(self) -> dict[NodeName, dict[str, Any]]:
@@ -331,7 +332,7 @@ class LiveRun:
             raise self._watch.failure
         self._asked_us = self._clock.now_us()
         statuses = self.group.status()
-        self._answered_us = self._asked_us
+        self.fault_injector.answered_us = self._asked_us
         if self._heard is not None:
             self._heard(statuses)
         return statuses

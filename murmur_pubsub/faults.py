@@ -94,15 +94,16 @@ REPAIRS = tuple(kind for kind, began in ENDS.items() if kind is not began and ki
 UNDONE_BY = {
     FaultKind.KILL: (FaultKind.RESTART, FaultKind.RETURN_HOST),
     FaultKind.KILL_ACTOR: (FaultKind.RESTART_ACTOR, FaultKind.RETURN_HOST),
-    FaultKind.STALL: (FaultKind.RESUME, *DEATHS),
-    FaultKind.SLOW: (FaultKind.SLOW, *DEATHS),
+    FaultKind.STALL: (FaultKind.RESUME, *DEATHS, *RETURNS),
+    FaultKind.SLOW: (FaultKind.SLOW, *DEATHS, *RETURNS),
     FaultKind.CUT: (FaultKind.HEAL, FaultKind.DISCONNECT),
     FaultKind.CHANGE_LINK: (FaultKind.CHANGE_LINK, FaultKind.DISCONNECT),
     FaultKind.DISCONNECT: (FaultKind.CONNECT,),
     FaultKind.PARTITION: (FaultKind.UNITE,),
     FaultKind.LOSE_HOST: (FaultKind.RETURN_HOST,),
 }
-"""After a step of which kinds a fault of each of these is over: it may have been ended, or what it held up is gone."""
+"""After a step of which kinds a fault of each of these is over: it may have been ended, or what it held up is gone, or
+was gone before it and is back as a new process."""
 
 
 def takes_back(kind: FaultKind, link: LinkSpec | None, work_us: int) -> bool:

@@ -14,8 +14,8 @@ from murmuration.runs.run_folder import RunFolder
 
 def gather_run(cluster: JoinedCluster, run_folder: RunFolder, deployment: Deployment, progress: Progress) -> None:
     """Gather what the hosts kept for themselves, and say in the manifest what is here and what is not."""
-    from actors.actor_group import living_hosts
     from actors.gathering import gather
+    from actors.processes import living_hosts
 
     living = {known_as: identifier for identifier, known_as in living_hosts().items()}
     sources: dict[int, tuple[str, str]] = {}

@@ -1,6 +1,7 @@
 """Hosts with disks of their own, one lost during a run: journals are gathered, its brokers come back to it."""
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -105,3 +106,53 @@ def test_journals_go_to_a_uri_and_those_of_a_lost_host_when_it_is_back(cluster: 
     there = {path.name.split("-")[0] for path in store.glob("*.seg")}
     assert there == {"driver", "faults", *(f"b{number}" for number in range(6))}
     assert judge_plainly(store, 1_000_000).counts[1:] == (0, 0, 0), "what is there is sound"
+
+
+RESTARTED: dict[str, Any] = {
+    "name": "restarted",
+    "overlay": {"kind": "chain", "brokers": 3},
+    "workload": {"kind": "paced", "publishers": {"b0": 2}, "subscribers": {"b2": 2}, "rate_per_s": 10, "seconds": 40},
+    "failure_detection": GUARANTEED["failure_detection"],
+    "placement": {"b0": "host0", "b1": "host2", "b2": "host1"},
+    "faults": [
+        {"at": "2 s", "kill": "b1"}, {"at": "12 s", "restart": "b1"}, {"at": "12 s", "stall": "b1"},
+        {"at": "38 s", "resume": "b1"},
+    ],
+}  # fmt: skip
+
+
+def await_ordered(journal: Path, step: int) -> None:
+    """Return when that step of the plan has been ordered, as the journal says."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        for path in journal.glob("faults-*.seg"):
+            rows = read_segment(path)[1]
+            if (rows["sequence"][rows["kind"] == RowKind.FAULT] == step).any():
+                return
+        time.sleep(0.2)
+    pytest.fail(f"step {step} is not ordered")
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+def test_a_restart_of_the_plan_waits_for_the_host(cluster: JoinedCluster, tmp_path: Path) -> None:
+    file, out = tmp_path / "restarted.yaml", tmp_path / "run"
+    file.write_text(yaml.safe_dump(RESTARTED))
+    process = cluster.murmur("run", str(file), "--address", cluster.address, "--out", str(out), "--json")
+    try:
+        await_publishing(process, out)
+        await_ordered(out / "journal", 0)
+        cluster.lose(2)
+        await_ordered(out / "journal", 2)
+        cluster.start_host(2)
+        said, complaint = process.communicate(timeout=200)
+    finally:
+        process.kill()
+    assert process.returncode == 0, said + complaint
+    verdict = json.loads(said.splitlines()[-1])
+    assert verdict["verdict"] == "valid", verdict
+    assert verdict["missing"] == verdict["explained"] > 0, verdict
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert [fault["kind"] for fault in manifest["faults"][4:]] == ["LOSE_HOST", "RETURN_HOST"]
+    assert manifest["faults"][5]["nodes"] == ["b1"]
+    assert incarnations(out / "journal", "b1") == [0, 1]

@@ -23,9 +23,8 @@ def with_a_death(monkeypatch: pytest.MonkeyPatch, before: int, *names: NodeName)
 
     def carry_out_late(self: LiveFaultInjector, step: int, fault: Fault) -> list[NodeName]:
         if step == before:
-            since_us = self._clock.now_us()
             os.kill(self._group.places[names[0]].pid, signal.SIGKILL)
-            self.died(names, since_us)
+            self.died({name: self._group.places[name] for name in names})
         return carry_out(self, step, fault)
 
     monkeypatch.setattr(LiveFaultInjector, "carry_out", carry_out_late)

@@ -127,6 +127,34 @@ def test_what_is_lost_after_a_node_is_back_its_own_death_does_not_excuse(tmp_pat
     assert (judgement.numbers["missing"], judgement.numbers["explained"]) == (8, 4)
 
 
+BY_ITSELF: list[Step] = [(DIED_AT, LOSE_HOST, BOTH), (BACK_AT, RETURN_HOST, BOTH)]
+
+
+def test_a_node_that_is_stalled_while_it_is_away_may_speak_when_it_is_back(tmp_path: Path) -> None:
+    plan = [(32, FaultKind.STALL, "b1"), (75, FaultKind.RESUME, "b1")]
+    judgement = judge_run(written(tmp_path, plan, own=BY_ITSELF))
+    assert judgement.numbers["verdict"] == "valid", (judgement.numbers["reason"], judgement.checks)
+    assert (judgement.numbers["missing"], judgement.numbers["explained"]) == (4, 4)
+
+
+def test_a_node_that_is_slowed_down_while_it_is_away_is_as_fast_as_ever_when_it_is_back() -> None:
+    slow = replace(step(0, 32, FaultKind.SLOW, "b1"), work_us=5_000)
+    lost, back = step(1, DIED_AT, LOSE_HOST, "b1", since=19), step(2, BACK_AT, RETURN_HOST, "b1")
+    assert ends(lost, slow, back) == [("LOSE_HOST", "b1", 40), ("SLOW", "b1", 40)]
+
+
+def test_a_restart_that_waits_for_its_host_ends_a_death_when_that_is_back() -> None:
+    waits = replace(step(1, 35, RESTART, "b1"), in_effect_us=BACK_AT * S // 10)
+    lost, killed, back = (
+        step(2, DIED_AT, LOSE_HOST, BOTH, since=19),
+        step(0, 32, KILL, "b1"),
+        step(3, BACK_AT, RETURN_HOST, BOTH),
+    )
+    assert ends(lost, killed, waits, back) == [("LOSE_HOST", "b1", 35), ("LOSE_HOST", "b2", 40), ("KILL", "b1", 35)]
+    windows = fault_windows([lost, killed, waits, back], [], [])
+    assert {window.repaired_us for window in windows} == {BACK_AT * S // 10}
+
+
 def test_a_node_that_stays_away_to_the_end_excuses_what_it_did_not_get(tmp_path: Path) -> None:
     folder = written(tmp_path, [(32, KILL_ACTOR, BOTH)], forgets=True, back=False)
     judgement = judge_run(folder)
