@@ -2,8 +2,9 @@
 
 Such a broker says so, and when it takes publications again. Meanwhile they wait with their clients, in order. What
 waits for a subscriber that withdraws need not come, and what begins its way late may come to one that subscribed late.
-What waits still when the run ends is excused if somebody is away then for whom the log keeps something. A word counts only where the promise says that
-publishers may have to wait, and if as many events had been published by then as the log holds.
+What waits still when the run ends is excused if somebody is away then for whom the log keeps something. A word counts
+only where the promise says that publishers may have to wait, and if as many events had been published by then as the
+log holds.
 
 Plain Python over small tables, for tests as well as for Spark.
 """
