@@ -91,7 +91,8 @@ PLANTED_BUGS = (
     ),
     PlantedBug(
         "what was withdrawn stays in the log", "multipath/end_to_end/crossed", "reliability/end_to_end/end_to_end.py",
-        "        effects += self._publishing.forget_done(self._now_us)  # what was withdrawn\n", "",
+        "        return [*effects, *self._publishing.forget_done(self._now_us)]  # what was",
+        "        return effects  # what was",
     ),
     PlantedBug(
         "what is ahead waits for a client of another broker", "cells/end_to_end/backups",

@@ -317,7 +317,7 @@ class EndToEnd(Reliability):
     def _on_stored(self, token: int) -> list[Effect]:
         effects = self._keeper.stored(token)
         if effects is not None:
-            return effects
+            return self._forgetting(effects)
         effects, known = self._publishing.stored(token)
         if known is None or known.event is None:
             return effects
@@ -361,8 +361,10 @@ class EndToEnd(Reliability):
             effects += self._keeper.enlist(nothing, self._now_us)
         effects += self._keeper.enlist(message, self._now_us)
         self._owes = self._owes or self._keeper.owes(self._now_us)
-        effects += self._publishing.forget_done(self._now_us)  # what was withdrawn
-        return [*effects, *self._look_whether_owing()]
+        return [*self._forgetting(effects), *self._look_whether_owing()]
+
+    def _forgetting(self, effects: list[Effect]) -> list[Effect]:
+        return [*effects, *self._publishing.forget_done(self._now_us)]  # what was withdrawn, and what the client has
 
     def _on_release(self, message: Release) -> Sequence[Effect]:
         if not self._serves:
