@@ -129,10 +129,11 @@ def test_so_it_does_of_one_that_meanwhile_wants_something_else(reliability: str,
     faults = [
         {"at": "3365 ms", "subscribe": "c2", "filter": "x > 2"}, {"at": "3365 ms", "kill": "b0", "for": "250 ms"},
     ]  # fmt: skip
-    drawn = {
-        "workload": {"kind": "paced", "publishers": {"b0": 2}, "subscribers": {"b1": 1}, "rate_per_s": 13, "seconds": 2},
-        "broker": {"routing": "cells", "reliability": reliability}, "datagrams": {"delay": "1 ms"}, "faults": faults,
+    workload = {
+        "kind": "paced", "publishers": {"b0": 2}, "subscribers": {"b1": 1}, "rate_per_s": 13, "seconds": 2,
     }  # fmt: skip
+    broker = {"routing": "cells", "reliability": reliability}
+    drawn = {"workload": workload, "broker": broker, "datagrams": {"delay": "1 ms"}, "faults": faults}
     assert not kept_at_the_end(drawn, tmp_path)
 
 
