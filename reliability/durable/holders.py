@@ -166,6 +166,7 @@ class Holders:
     def forgotten(self, version: int, now_us: int) -> list[Effect]:
         """Others had dropped what is wanted here, up to that version of its filters: the consolidated streams have
         nothing of what was published meanwhile."""
+        self.stirred = True
         effects: list[Effect] = []
         for holder in self.of.values():
             holder.version = version

@@ -279,10 +279,12 @@ def test_publishers_go_on_when_what_a_full_log_keeps_is_wanted_no_more() -> None
         judged(cluster)
 
 
-@pytest.mark.parametrize("log_most", [10, 100_000])
-def test_who_was_forgotten_and_is_there_is_caught_up_all_the_same(log_most: int) -> None:
-    """Nothing is promised of what was published meanwhile. But it is kept: a log full of it would stay so."""
-    with a_cluster(parameters={"durable": {"log_most": log_most, "checkpoint": 5}}) as cluster:
+@pytest.mark.parametrize(("log_most", "again"), [(10, False), (100_000, False), (10, True)])
+def test_who_was_forgotten_and_is_there_is_caught_up_all_the_same(log_most: int, again: bool) -> None:
+    """Nothing is promised of what was published meanwhile. But it is kept: a log full of it would stay so. `again`: the
+    link breaks as soon as the broker has heard, and with it what it asks for."""
+    bounded = {"durable": {"log_most": log_most, "checkpoint": 5}}
+    with a_cluster(parameters=bounded, links={"delay": "2 ms"}) as cluster:
         both_subscribe(cluster)
         publish(cluster, 0, 5)
         cluster.faults.cut("b1", "b2")
@@ -291,6 +293,14 @@ def test_who_was_forgotten_and_is_there_is_caught_up_all_the_same(log_most: int)
         cluster.faults.order("forget", "b0", "b2")
         publish(cluster, 10, 15)
         cluster.faults.heal("b1", "b2")
+        part = reliability_at(cluster._runtime._run, "b2")  # type: ignore[attr-defined]
+        assert isinstance(part, Durable)
+        while again and not part._holders.of["bob"].behind:
+            cluster.advance("1 ms")
+        if again:
+            cluster.faults.cut("b1", "b2")
+            cluster.advance("5 s")
+            cluster.faults.heal("b1", "b2")
         cluster.drain()
         publish(cluster, 25, 5)
         cluster.drain()
