@@ -307,5 +307,5 @@ DURABLE = ReliabilityProtocol(
         "drop_above": (10, 40),
         "refuse_above": (15, 60),
     },
-    tried_seldom={**GRYPHON.tried_seldom, "log_most": (30, 100)},
+    tried_seldom={**GRYPHON.tried_seldom, "log_most": (10, 30)},
 )
