@@ -1,11 +1,13 @@
 """Files that are there whole or as they were before, whatever ends the writing: a full disk or an interrupt."""
 
+import contextlib
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from murmur_pubsub.errors import DiskError
+from murmur_pubsub.errors import DiskError, InputError
 
 DRAFT = ".draft-"
 """How the name of what is not whole yet begins."""
@@ -31,7 +33,8 @@ def whole(path: Path) -> Iterator[Path]:
             yield draft
             draft.replace(path)
     finally:
-        draft.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # of a folder that is none, or cannot be entered: there is no draft
+            draft.unlink()
 
 
 @contextmanager
@@ -43,12 +46,16 @@ def whole_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """A `whole_folder` whose block does more than write: only what stands against making the folder, or its taking the
-    place of the one before, is a `DiskError` of it."""
+    """A `whole_folder` whose block does more than write: of what the operating system says, only what stands against
+    its taking the place of the one before is a `DiskError` of it. Raises `InputError` if none can be made there."""
     draft, former = path.with_name(f"{DRAFT}{path.name}"), path.with_name(f"{FORMER}{path.name}")
-    with written_to(path):
+    try:
         _clear(path, draft, former)  # of what was killed
+        if os.path.lexists(path) and not path.is_dir():
+            raise InputError(str(path), "no folder", "the place of one")
         draft.mkdir()
+    except OSError as error:
+        raise InputError(str(path), f"no place for a folder ({error.strerror})", "one that can be written") from None
     try:
         yield draft
         with written_to(path):

@@ -8,9 +8,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from murmur_pubsub.errors import DiskError, InputError
+from murmur_pubsub.errors import InputError
 from murmur_pubsub.whole_files import whole
 from murmuration.commands.console import RunProgress
+from murmuration.commands.ending import result_at
 from murmuration.deployment.churn import read_availability
 from workloads.churn.fit import fit
 from workloads.churn.generator import GeneratedChurn, generate
@@ -127,7 +128,7 @@ def draw_populations(shown: Mapping[str, Availability], picture: Path) -> None:
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     try:
-        with whole(picture) as draft:
+        with result_at(picture, picture), whole(picture) as draft:
             figure.savefig(draft, dpi=110)
-    except (DiskError, ValueError) as error:
-        raise InputError(str(picture), str(error), "a PNG file that can be written") from None
+    except ValueError as error:
+        raise InputError(f"--out {picture}", str(error), "a PNG file") from None

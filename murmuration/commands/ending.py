@@ -2,6 +2,7 @@
 
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,13 +29,23 @@ class CutShort(Exception):
 
 
 @contextmanager
-def result_at(path: Path, out: Path | None) -> Iterator[None]:
+def result_at(path: Path, out: Path | None, allowed: str = "another (--out)") -> Iterator[None]:
     """Writes its result in the block; raises `InputError` if it cannot, which names `--out` only if that was given."""
     try:
         yield
     except DiskError as error:
         place = str(path) if out is None else f"--out {path}"
-        raise InputError(place, f"a place that cannot be written ({error.why})", "another (--out)") from error
+        raise InputError(place, f"a place that cannot be written ({error.why})", allowed) from error
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder if it is not there; raises `InputError` if that cannot be, or nothing can be written in it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InputError(str(folder), str(error), "a folder that can be written") from None
 
 
 def carry_out(application: typer.Typer) -> None:

@@ -8,6 +8,7 @@ import typer
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.whole_files import write_text
+from murmuration.commands.ending import make_folder
 
 STARTERS = Path(__file__).parents[1] / "starters"
 
@@ -51,13 +52,10 @@ def begin(starter: Starter, folder: Path) -> list[Path]:
     there is no room for all of them none stays, and that is a `DiskError`."""
     sources = sorted(each for each in (STARTERS / starter).iterdir() if each.is_file())
     written = [folder / source.name for source in sources]
+    make_folder(folder)
     for path in written:
         if path.exists():
             raise InputError(str(path), "a file that is already there", "another folder: nothing is overwritten")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(str(folder), str(error), "a folder that can be written") from None
     try:
         for source, path in zip(sources, written, strict=True):
             write_text(path, source.read_text(encoding="utf-8"))

@@ -199,7 +199,8 @@ def report_command(run_folder: RunFolderArgument) -> None:
     """Write the report of an analysed run again."""
     from spark_analysis.main import report as write_report
 
-    print(write_report(run_folder))
+    with result_at(run_folder / "report.html", None, "the folder of a run that can be written"):
+        print(write_report(run_folder))
 
 
 @application.command("page")

@@ -9,6 +9,7 @@ from rich.table import Table as RichTable
 from murmur_pubsub.deployment import object_at
 from murmur_pubsub.errors import InputError, RunError
 from murmuration.commands.console import RunProgress
+from murmuration.commands.ending import make_folder
 from murmuration.papers import PAPERS
 from murmuration.papers.lab.page import write_page
 from murmuration.papers.lab.paper_runs import PaperRuns
@@ -30,7 +31,7 @@ def reproduce_paper(
     cores = Cores(workers, address)
     chosen: Paper = object_at(PAPERS[name], "paper")()
     folder = out or default_folder(f"paper-{name}")
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     try:
         with RunProgress(quiet=as_json) as progress:
             result = chosen.reproduce(PaperRuns(folder, progress.step, cores), quick, seeds)

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from murmur_pubsub.errors import InputError, RunError
 from murmuration.commands.console import RunProgress
+from murmuration.commands.ending import make_folder
 from murmuration.zoo.registry import DAMAGED, HONEST, SABOTEURS
 from murmuration.zoo.sighting import see_on_spark, see_plainly
 from murmuration.zoo.tour import TourRow, ZooEntry, chosen, place_of, tour
@@ -84,10 +85,7 @@ def summary(rows: Sequence[TourRow]) -> str:
 
 def _make(folder: Path, entries: Sequence[ZooEntry]) -> None:
     """The folder of the runs, if none of them is there: one that could not be played again would pass for refused."""
+    make_folder(folder)
     for place in (place_of(entry, folder) for entry in entries):
         if place.exists():
             raise InputError(f"--out {folder}", f"a run that is already there ({place.name})", "a new folder")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"--out {folder}", str(error), "a folder that can be written") from None
