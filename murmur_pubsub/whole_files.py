@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,14 @@ def written_to(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise DiskError.of(path, error) from error
+
+
+def try_folder(folder: Path, room: int = 0) -> None:
+    """Make the folder if it is not there, and try whether a file of so many bytes can be written in it; raises
+    OSError if not."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.write(bytes(room))
 
 
 @contextmanager

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +22,7 @@ from pyspark.sql import SparkSession
 
 from murmur_pubsub.errors import InputError
 from spark_analysis.journal_source import SMALL_JOURNAL_BYTES
-from spark_analysis.spark_disk import own_files, spark_disk
+from spark_analysis.spark_disk import SAID_BY_SPARK, check_own_files, own_files, spark_disk
 
 JAVA_VERSION_MIN = 17
 _MEND_JAVA = (
@@ -34,6 +35,8 @@ _PARTITIONS_MIN = 32
 _BYTES_A_PARTITION = 48 << 20
 _CONNECT_TIMEOUT_S = 5.0
 _EXECUTORS_TIMEOUT_S = 60.0
+_OURS = ""
+"""In the place of a host: what was raised there is a fault of this program."""
 _PACKAGE_ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -103,6 +106,7 @@ def start_session(
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if not submitted:
         check_java()
+        check_own_files()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = (
         SparkSession.builder.appName("murmur analysis")
@@ -167,19 +171,25 @@ def check_executors(spark: SparkSession, place: str, folder: Path) -> None:
     def look(_: Iterable[int]) -> Iterator[tuple[str, str]]:  # travels as it stands: needs nothing of ours over there
         host = socket.gethostname()
         try:
+            from murmur_pubsub.errors import InputError
             from murmur_pubsub.journal_store import store_at
-
+        except Exception as error:  # whatever it is, murmur is not there as it is here
+            yield host, f"{type(error).__name__}: {error}"
+            return
+        try:
             if not Path(mark).exists():
                 yield host, f"no {mark.parent} that it and this host both see"
             elif not store_at(place).sizes("seg"):
                 yield host, f"no journal at {place}"
-        except Exception as error:
+        except (InputError, OSError) as error:
             yield host, f"{type(error).__name__}: {error}"
+        except Exception:  # which nobody but us can mend: as an error of Spark's it would pass for one of the cluster
+            yield _OURS, traceback.format_exc()
 
     try:
         tasks = 4 * executors
         troubles = spark.sparkContext.parallelize(range(tasks), tasks).mapPartitions(look).collect()
-    except Exception as error:
+    except SAID_BY_SPARK as error:
         words = [line for line in str(error).splitlines() if "Error" in line or "Exception" in line]
         found = f"a cluster that cannot run tasks ({words[-1].strip() if words else error})"
         raise InputError(master, found, "Python and Spark as here, on every host") from None
@@ -187,6 +197,8 @@ def check_executors(spark: SparkSession, place: str, folder: Path) -> None:
         mark.unlink()
     if troubles:
         host, trouble = min(troubles)
+        if host == _OURS:
+            raise RuntimeError(trouble)
         allowed = "murmur at the same path, and run folders on storage that all hosts share"
         raise InputError(f"{master}, host {host}", trouble, allowed)
 

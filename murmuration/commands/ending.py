@@ -2,7 +2,6 @@
 
 import signal
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import typer
 
 from murmur_pubsub.errors import DiskError, InputError, RunError
+from murmur_pubsub.whole_files import try_folder
 
 _INTERRUPTED = 130
 
@@ -41,9 +41,7 @@ def result_at(path: Path, out: Path | None, allowed: str = "another (--out)") ->
 def make_folder(folder: Path) -> None:
     """Make the folder if it is not there; raises `InputError` if that cannot be, or nothing can be written in it."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
+        try_folder(folder)
     except OSError as error:
         raise InputError(str(folder), str(error), "a folder that can be written") from None
 

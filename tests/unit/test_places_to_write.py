@@ -83,7 +83,7 @@ def test_so_is_a_folder_that_cannot_be_looked_into(monkeypatch: pytest.MonkeyPat
     def closed(dir: Path) -> None:
         raise PermissionError(13, "Permission denied", str(dir))
 
-    monkeypatch.setattr("murmuration.commands.ending.tempfile.TemporaryFile", closed)
+    monkeypatch.setattr("murmur_pubsub.whole_files.tempfile.TemporaryFile", closed)
     with pytest.raises(InputError, match=r"^closed: found .*Permission denied"):
         murmur("init", "scenario", "closed")
     assert not list(Path("closed").iterdir())
