@@ -10,8 +10,8 @@ from murmur_page.head import head_of
 from murmur_page.journal_tail import NEVER_US, JournalTail, last_row_us
 from murmur_page.observer import Observer
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.json_file import read_json
 from murmur_pubsub.run_manifest import RunManifest, read_manifest
+from murmur_pubsub.verdict_file import read_verdict
 
 _FRAMES_MAX, _FRAMES_MAX_IN_FILE = 600, 400
 _FRAMES_MIN = 60
@@ -53,11 +53,8 @@ def recorded(run: Path, in_file: bool = True) -> dict[str, Any]:
 
 def judged(run: Path) -> dict[str, Any]:
     """The verdict, if the run has been judged."""
-    path = run / "analysis" / "verdict.json"
-    try:
-        return {"verdict": read_json(path, "the verdict of a run, or no such file", ("verdict", "reason"))}
-    except FileNotFoundError:
-        return {}
+    verdict = read_verdict(run)
+    return {} if verdict is None else {"verdict": verdict}
 
 
 def _frames(folder: Path, manifest: RunManifest, width_us: int, last_us: int) -> Iterator[Frame]:

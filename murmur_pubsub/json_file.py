@@ -1,7 +1,8 @@
 """JSON documents that were written earlier, read again: by now anything may stand in their files."""
 
+import dataclasses
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,8 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.plain_data import from_plain
 
 
-def read_json(path: Path, allowed: str, keys: Iterable[str] = ()) -> dict[str, Any]:
-    """The mapping in the file, which has these keys and maybe others. Raises `InputError` naming the file, and
-    FileNotFoundError if there is none."""
+def read_json(path: Path, allowed: str) -> dict[str, Any]:
+    """The mapping in the file. Raises `InputError` naming the file, and FileNotFoundError if there is none."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -23,16 +23,14 @@ def read_json(path: Path, allowed: str, keys: Iterable[str] = ()) -> dict[str, A
         raise InputError(str(path), f"no readable JSON ({error})", allowed) from None
     if not isinstance(document, dict):
         raise InputError(str(path), f"{document!r:.60}", allowed)
-    missing = [key for key in keys if key not in document]
-    if missing:
-        raise InputError(str(path), f"no key {missing[0]}", allowed)
     return document
 
 
 def check_keys(kind: type, document: Any, path: Path) -> None:
     """Raise `InputError` naming file and key unless the document has what that dataclass has; it may have more."""
     if isinstance(document, dict):
-        document = {key: each for key, each in document.items() if key in kind.__annotations__}
+        names = {field.name for field in dataclasses.fields(kind)}
+        document = {key: each for key, each in document.items() if key in names}
     from_plain(kind, document, str(path))
 
 
@@ -41,5 +39,5 @@ def taken_apart(path: Path, allowed: str) -> Iterator[None]:
     """What was read from the file is taken apart in the block; raises `InputError` naming it for another shape."""
     try:
         yield
-    except (LookupError, TypeError, AttributeError, ValueError, OSError) as error:
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, OSError) as error:
         raise InputError(str(path), f"another content ({error!r:.120})", allowed) from error

@@ -9,10 +9,11 @@ from typing import Any
 
 import pandas as pd
 
+from murmur_pubsub.verdict_file import DAMAGE
 from spark_analysis.journal_check import Damage
 from spark_analysis.key_figures import KEY_FIGURES, Figures
 from spark_analysis.tables import AnalysisFolder
-from spark_analysis.verdict import DAMAGE, decide_damaged
+from spark_analysis.verdict import decide_damaged
 
 
 class DamagedRun:

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from spark_analysis.verdict import COUNTS, Expectation
+from murmur_pubsub.verdict_file import Expectation
+from spark_analysis.verdict import COUNTS
 from spark_analysis.wording import count, duration, share
 
 

@@ -30,6 +30,7 @@ from murmur_pubsub.journal_store import store_at
 from murmur_pubsub.message import kind_of
 from murmur_pubsub.progress import Progress
 from murmur_pubsub.run_manifest import RunManifest, read_manifest
+from murmur_pubsub.verdict_file import Expectation
 from spark_analysis import judge as judging
 from spark_analysis import metrics
 from spark_analysis.causes import Causes
@@ -50,7 +51,7 @@ from spark_analysis.report import write_report
 from spark_analysis.rules import rules_of
 from spark_analysis.session import check_executors, is_cluster, spark_session
 from spark_analysis.tables import SMALL_TABLES, AnalysisFolder
-from spark_analysis.verdict import COUNTS, Expectation, Facts, decide
+from spark_analysis.verdict import COUNTS, Facts, decide
 
 _ROWS_KEPT_BYTES_MAX = 1 << 30
 """Rows of a larger journal are read anew for each table of metrics: keeping all would fill the disks. The verdict needs

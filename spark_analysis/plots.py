@@ -113,8 +113,8 @@ def course(
     """Publications, deliveries, messages and the delivery rate over the run, with its phases and faults."""
     if traffic.empty:
         return None
-    width_us = int(summary["bucket_us"])
-    begin_us, end_us = int(traffic["bucket_us"].min()), int(summary["last_us"])
+    width_us = summary["bucket_us"]
+    begin_us, end_us = int(traffic["bucket_us"].min()), max(traffic["bucket_us"].max(), summary["last_us"])
     buckets = np.arange(begin_us, end_us + width_us, width_us)
     filled = traffic.set_index("bucket_us").reindex(buckets, fill_value=0)
     unit_us, unit = (1e6, "s") if end_us < 7_200e6 else (3_600e6, "h")

@@ -11,11 +11,11 @@ from murmur_page.frozen import FrozenPicture, content_policy, freeze
 from murmur_page.recorded import recorded
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.run_manifest import RunManifest, read_manifest
+from murmur_pubsub.verdict_file import DAMAGE
 from murmur_pubsub.whole_files import write_text
 from spark_analysis import plots, wording
 from spark_analysis.found_picture import found_picture
 from spark_analysis.tables import FINDINGS_IN_CSV_MAX, SMALL_TABLES, AnalysisFolder
-from spark_analysis.verdict import DAMAGE, verdict_keys
 
 TEMPLATES = Path(__file__).parent / "templates"
 FINDINGS_SHOWN = 50
@@ -63,15 +63,15 @@ def write_report(run: Path) -> Path:
     """Write `RUN/report.html` from `RUN/analysis`; raises `InputError` if the run has not been analysed."""
     manifest = read_manifest(run)
     folder = AnalysisFolder(run)
-    verdict = folder.read_json("verdict", verdict_keys())
+    verdict = folder.verdict()
     path = run / "report.html"
-    if verdict.get("finding") == DAMAGE:
+    if verdict["finding"] == DAMAGE:
         damages = _records(folder.read(DAMAGE))
         page = fill_template("damaged.html.j2", manifest=manifest, verdict=verdict, damages=damages)
         write_text(path, page)
         return path
     tables = {name: folder.read(name) for name in (*SMALL_TABLES, "faults")}
-    summary = folder.read_json("summary", ("bucket_us", "first_us", "last_us"))
+    summary = folder.summary()
     findings = folder.read_findings()
     scenario = run / "scenario.yaml"
     live = _live(run, manifest, findings)

@@ -7,7 +7,7 @@ CSV.
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +19,12 @@ from pyarrow import dataset, parquet
 from pyspark.sql import DataFrame
 
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.json_file import read_json, taken_apart
+from murmur_pubsub.json_file import check_keys, read_json, taken_apart
+from murmur_pubsub.verdict_file import read_verdict
 from murmur_pubsub.whole_files import new_folder, written_to
 from spark_analysis.findings_file import read_findings
 from spark_analysis.given_up import REFUSED_AND_DELIVERED
+from spark_analysis.metrics import bucket_width_us
 from spark_analysis.spark_disk import own_files, spark_disk
 from spark_analysis.table_columns import TABLES, check_columns
 from spark_analysis.verdict import RefusedDelivered
@@ -31,6 +33,20 @@ FINDINGS_IN_CSV_MAX = 10_000
 _ANALYSED = "a run that `murmur analyze` has been through"
 SMALL_TABLES = tuple(name for name in TABLES if name not in ("findings", "faults", "damage"))
 """Those of metrics."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Summary:
+    """What has to stand in the summary of the tables."""
+
+    bucket_us: int
+    first_us: int
+    last_us: int
+
+    def __post_init__(self) -> None:
+        wanted_us = bucket_width_us(self.first_us, self.last_us)
+        if self.bucket_us != wanted_us:
+            raise InputError("bucket_us", f"{self.bucket_us!r:.60}", f"{wanted_us}, of a run that ends then")
 
 
 @dataclass(slots=True)
@@ -124,13 +140,22 @@ class AnalysisFolder:
             raise InputError(str(path), "no such table", _ANALYSED)
         return read_findings(path)
 
-    def read_json(self, name: str, keys: Iterable[str] = ()) -> dict[str, Any]:
-        """A document beside the tables, with these keys; raises `InputError` if the run has not been analysed."""
-        path = self.folder / f"{name}.json"
+    def verdict(self) -> dict[str, Any]:
+        """What was judged; raises `InputError` if the run has not been analysed."""
+        verdict = read_verdict(self.folder.parent)
+        if verdict is None:
+            raise InputError(str(self.folder / "verdict.json"), "no such file", _ANALYSED)
+        return verdict
+
+    def summary(self) -> dict[str, Any]:
+        """What the tables of metrics go by; raises as `verdict`."""
+        path = self.folder / "summary.json"
         try:
-            return read_json(path, _ANALYSED, keys)
+            summary = read_json(path, _ANALYSED)
         except FileNotFoundError:
             raise InputError(str(path), "no such file", _ANALYSED) from None
+        check_keys(_Summary, summary, path)
+        return summary
 
     def _write_csv(self, name: str, frame: pd.DataFrame) -> None:
         with self._place(f"{name}.csv") as place:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from murmur_pubsub.promise import Promise
+from murmur_pubsub.verdict_file import DAMAGE, VERDICT_KEYS, Expectation
 from spark_analysis.causes import Causes
 from spark_analysis.given_up import REFUSED_AND_DELIVERED
 from spark_analysis.journal_check import Damage
@@ -25,21 +26,9 @@ _WRONG = {
     "out_of_order": "{} deliveries were out of order",
 }
 """What may be wrong with deliveries, in order of weight."""
-DAMAGE = "damage"
-"""The finding of a run whose journal is damaged, and the name of its table."""
 _NAMED_MAX = 3
 COUNTS = ("missing", "duplicate", "spurious", "out_of_order", "misplaced", "altered")
 """The counts of a verdict that name findings."""
-
-
-@dataclass(frozen=True, slots=True)
-class Expectation:
-    """What a scenario expects of a run: in words, and what came out (None: nothing to measure)."""
-
-    name: str
-    wanted: str
-    measured: str
-    met: bool
 
 
 class RefusedDelivered(NamedTuple):
@@ -116,11 +105,6 @@ def decide(facts: Facts) -> dict[str, Any]:
     }
 
 
-def verdict_keys() -> tuple[str, ...]:
-    """What stands in every verdict."""
-    return tuple(decide(Facts("complete", dict.fromkeys((*COUNTS, "required", "delivered", "published"), 0))))
-
-
 def tell_conjured(node: str, source: int, sequence: int) -> str:
     """In words: the node had an event which it neither published nor received."""
     return f"{node} had {source}:{sequence}, and the journal does not show how it came there"
@@ -131,7 +115,7 @@ def decide_damaged(damages: Sequence[Damage]) -> dict[str, Any]:
     named = "; ".join(map(str, damages[:_NAMED_MAX]))
     more = len(damages) - _NAMED_MAX
     reason = f"the journal is damaged: {named}" + (f"; and {more:,} more (see the table of damage)" if more > 0 else "")
-    return dict.fromkeys(verdict_keys()) | {
+    return dict.fromkeys(VERDICT_KEYS) | {
         "verdict": "unknown",
         "finding": DAMAGE,
         "reason": reason,

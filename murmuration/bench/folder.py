@@ -6,14 +6,17 @@ changed since. Nothing in it depends on where the data is: a copy of the folder 
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.json_file import read_json
+from murmur_pubsub.json_file import check_keys, read_json
+from murmur_pubsub.verdict_file import TOLD_COUNTS, TableVerdict
 from murmuration.bench.matrix import Cell
+from murmuration.bench.measure import FIGURES
 from murmuration.bench.plan import digest_of
 from murmuration.sweeps.folder import held_folder, write_whole
 from murmuration.sweeps.kept_lines import keep_lines, kept_lines
@@ -21,11 +24,22 @@ from murmuration.version import own_version
 
 IDENTITY = ("workload", "fault", "routing", "reliability", "seed")
 """The keys of a record that say of which cell it is."""
-VERDICT_KEPT = (
-    "verdict", "published", "required", "delivered", "missing", "duplicate", "spurious", "out_of_order", "explained",
-    "reason",
-)  # fmt: skip
+VERDICT_KEPT = ("verdict", *TOLD_COUNTS, "reason")
 """What is kept of a verdict. The cell's scenario makes all of it again."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """What has to stand in the line of a cell, beside its verdict."""
+
+    workload: str
+    fault: str
+    routing: str
+    reliability: str
+    seed: int
+    digest: str
+    figures: Mapping[str, float | None]
+    cpu_s: float
 
 
 class BenchFolder:
@@ -73,14 +87,19 @@ class BenchFolder:
     def _read(self) -> None:
         for found in kept_lines(self._path):
             try:
-                record = {key: found[key] for key in (*IDENTITY, "digest")}
+                check_keys(_Record, found, self._path)
+                check_keys(TableVerdict, found.get("verdict"), self._path)
+                record = {key: found[key] for key in (*IDENTITY, "digest", "cpu_s")}
                 record["verdict"] = {key: found["verdict"][key] for key in VERDICT_KEPT}
-                record["figures"] = dict(found["figures"].items())
-                record["cpu_s"] = float(found["cpu_s"])
+                record["figures"] = {key: _number(found["figures"][key]) for key in FIGURES}
                 self._records[tuple(record[key] for key in IDENTITY)] = record
-            except (KeyError, TypeError, AttributeError, ValueError):
+            except (InputError, LookupError, ArithmeticError):
                 continue
 
 
 def _identity(cell: Cell) -> tuple[Any, ...]:
     return cell.workload, cell.fault, *cell.system, cell.seed
+
+
+def _number(figure: float | None) -> float | None:
+    return None if figure is None else float(figure)

@@ -19,6 +19,12 @@ from spark_analysis.key_figures import Figures, figures_of, homes_then
 from spark_analysis.plain_judge import Judgement, judgement_of, link_rows
 from spark_analysis.stays import stays_of
 
+FIGURES = (
+    "delivery_rate", "rate_present", "duplicates", "hops", "overhead", "delay_p50_us", "delay_p99_us", "event_messages",
+    "messages", "message_bytes", "recovery_us",
+)  # fmt: skip
+"""The figures of the table; None: nothing was delivered, sent, or broken."""
+
 
 def judge_and_measure(run: Path) -> tuple[dict[str, Any], Figures]:
     """The verdict of the judge in plain Python on a run that was just played, and the figures of the table."""
@@ -30,20 +36,20 @@ def judge_and_measure(run: Path) -> tuple[dict[str, Any], Figures]:
     rows = pd.DataFrame(np.frombuffer(history.rows.written, ROW_TYPE))
     required, published, delivered = verdict["required"], verdict["published"], verdict["delivered"]
     with_event = int(((rows["kind"] == RowKind.SEND) & (rows["sequence"] != NONE)).sum())
-    figures: Figures = {
-        "delivery_rate": (required - verdict["missing"]) / required if required else None,
-        "rate_present": _rate_of_present(manifest, history, judgement),
-        "duplicates": verdict["duplicate"] / delivered if delivered else None,
-        "hops": common["hops"],
-        "overhead": traffic_overhead(manifest, history, rows),
-        "delay_p50_us": common["delay_p50_us"],
-        "delay_p99_us": common["delay_p99_us"],
-        "event_messages": with_event / published if published else None,
-        "messages": _per(common["messages"], published),
-        "message_bytes": _per(common["message_bytes"], published),
-        "recovery_us": verdict["recovery_us"],
-    }
-    return verdict, figures
+    figures = (
+        (required - verdict["missing"]) / required if required else None,
+        _rate_of_present(manifest, history, judgement),
+        verdict["duplicate"] / delivered if delivered else None,
+        common["hops"],
+        traffic_overhead(manifest, history, rows),
+        common["delay_p50_us"],
+        common["delay_p99_us"],
+        with_event / published if published else None,
+        _per(common["messages"], published),
+        _per(common["message_bytes"], published),
+        verdict["recovery_us"],
+    )
+    return verdict, dict(zip(FIGURES, figures, strict=True))
 
 
 def traffic_overhead(manifest: RunManifest, history: History, rows: pd.DataFrame) -> float | None:

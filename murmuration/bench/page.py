@@ -153,6 +153,7 @@ def _charts(table: pd.DataFrame) -> list[tuple[str, str]]:
         shown = runs[[*SYSTEM, "workload", "messages", "rate_present", "delay_p99_us"]]
         of_workloads = shown.groupby([*SYSTEM, "workload"], sort=False).mean(numeric_only=True)
         means = of_workloads.groupby(SYSTEM, sort=False).mean().dropna()
+        means = means[means["messages"] > 0]
         if means.empty:
             continue
         peace = fault == "none"

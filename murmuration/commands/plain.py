@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.verdict_file import DAMAGE
 from murmuration.commands.outcome import print_verdict
 from spark_analysis.plain_judge import Judgement, judge_run
-from spark_analysis.verdict import DAMAGE
 
 _FINDINGS_PRINTED = 3
 

@@ -17,7 +17,9 @@ from murmur_pubsub.json_file import check_keys, read_json, taken_apart
 from murmuration.hunt.chunk import Found, Quarry
 from murmuration.hunt.fault_draws import DrawnFault
 from murmuration.hunt.schedule import Schedule
+from murmuration.hunt.space import KINDS
 from murmuration.hunt.symptoms import Symptom
+from murmuration.scenario.load import check_scenario
 from murmuration.sweeps.folder import held_folder, write_whole
 from murmuration.sweeps.kept_lines import keep_lines, kept_lines
 from murmuration.version import own_version
@@ -54,11 +56,32 @@ class _Played:
 
 @dataclass(frozen=True, slots=True)
 class _Reached:
-    """What has to stand in the corpus of each schedule."""
+    """What has to stand in the corpus beside each schedule."""
 
     pair: str
-    scenario: Mapping[str, Any]
     places: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Schedule:
+    """And of a schedule."""
+
+    scenario: Mapping[str, Any]
+    faults: tuple[tuple[int, str, int, int | None, int | None], ...]
+
+    def __post_init__(self) -> None:
+        for _, kind, *_ in self.faults:
+            if kind not in KINDS:
+                raise InputError("faults", repr(kind), "the kinds of faults that a hunt draws")
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """And of one with a symptom, beside the schedule."""
+
+    keys: Mapping[str, Any]
+    symptom: tuple[str, str]
+    number: int
 
 
 class HuntFolder:
@@ -82,7 +105,11 @@ class HuntFolder:
         for record in kept_lines(self._log):
             check_keys(_Lost if isinstance(record, dict) and "lost" in record else _Played, record, self._log)
             with taken_apart(self._log, _KEPT):
-                list(self.found_in(record))
+                for each in record.get("found", ()):
+                    check_keys(_Found, each, self._log)
+                    _check_schedule(each["schedule"], self._log)
+                    check_scenario(each["keys"], str(self._log))
+                    each["keys"]["faults"]  # a scenario may leave them out, and what was found may not
             yield record
 
     def corpus(self, pairs: Collection[str]) -> Iterator[tuple[str, Schedule, list[str]]]:
@@ -90,11 +117,10 @@ class HuntFolder:
         line that is none of these pairs'."""
         for line in kept_lines(self._corpus):
             check_keys(_Reached, line, self._corpus)
-            with taken_apart(self._corpus, _KEPT):
-                schedule = _schedule(line)
+            _check_schedule(line, self._corpus)
             if line["pair"] not in pairs:
                 raise InputError(f"{self._corpus}, key pair", repr(line["pair"]), ", ".join(pairs))
-            yield line["pair"], schedule, line["places"]
+            yield line["pair"], _schedule(line), line["places"]
 
     def add_chunk(self, record: dict[str, Any], found: Sequence[Found] = ()) -> None:
         """Keep what is known of a chunk."""
@@ -150,6 +176,12 @@ class HuntFolder:
 
 def _schedule(line: Mapping[str, Any]) -> Schedule:
     return Schedule(line["scenario"], tuple(DrawnFault(*fault) for fault in line["faults"]))
+
+
+def _check_schedule(line: Any, path: Path) -> None:
+    """Raise `InputError` naming the file unless it is one that this version can play."""
+    check_keys(_Schedule, line, path)
+    check_scenario(line["scenario"], str(path))
 
 
 def _difference(there: dict[str, Any], wanted: dict[str, Any]) -> str | None:

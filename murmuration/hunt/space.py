@@ -61,6 +61,8 @@ VARIANTS = (*BACKUPS, REPLACED, VARIED, *(f"{each}+{VARIED}" for each in (*BACKU
 REPLACEMENTS = ("replace", "replace", "replace", "replace", "join", "depart", "cut_newcomer")
 """A newcomer joins a cell and another broker departs from it, which may have died, and may come back by mistake; or
 only one of the two; or a link of a newcomer is cut."""
+KINDS = frozenset((*FAULTS, *MOVES, *STAND_INS, *REPLACEMENTS, *COMMANDS, *OUTAGES, *TOGETHER))
+"""Every kind that any schedule has."""
 _NEWCOMERS = ("n0", "n1")
 _ROOT = "p0"
 """The first broker of every drawn tree of cells."""

@@ -5,8 +5,8 @@ from datetime import datetime
 from pathlib import Path
 
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.json_file import read_json
 from murmur_pubsub.run_manifest import read_manifest
+from murmur_pubsub.verdict_file import read_verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,7 @@ def _listed(folder: Path) -> ListedRun:
 
 def _verdict(folder: Path) -> str | None:
     try:
-        return str(read_json(folder / "analysis" / "verdict.json", "a verdict", ("verdict",))["verdict"])
-    except (FileNotFoundError, InputError):
+        verdict = read_verdict(folder)
+    except InputError:
         return None
+    return None if verdict is None else str(verdict["verdict"])

@@ -13,8 +13,8 @@ from typing import Any
 import pandas as pd
 
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.json_file import read_json
 from murmur_pubsub.run_manifest import RunManifest
+from murmur_pubsub.verdict_file import read_verdict
 from murmuration.results.load import load_run
 
 _DELIVERY = ["publisher", "sequence", "subscriber"]
@@ -36,7 +36,7 @@ def compare(folders: Sequence[Path]) -> list[Line]:
     runs = [load_run(folder) for folder in folders]
     manifests = [run.manifest for run in runs]
     lines = list(_differences(manifests))
-    verdicts = [_verdict(folder) for folder in folders]
+    verdicts = [read_verdict(folder) or {} for folder in folders]
     lines += [
         Line(name.replace("_", " "), "", tuple(each.get(name) for each in verdicts))
         for name in ("verdict", "required", "missing", "duplicate", "spurious", "out_of_order", "explained")
@@ -104,10 +104,3 @@ def _mean(values: "pd.Series[Any]") -> float | None:
 
 def _ratio(count: int, of: int) -> float | None:
     return round(count / of, 3) if of else None
-
-
-def _verdict(folder: Path) -> dict[str, Any]:
-    try:
-        return read_json(folder / "analysis" / "verdict.json", "the verdict of a run, or no such file", ("verdict",))
-    except FileNotFoundError:
-        return {}

@@ -163,7 +163,7 @@ class Scenario(_Section):
     """Letters, digits, `-` and `_`; the run folder has it."""
     description: str = ""
     """For people; `murmur list` shows it."""
-    seed: int = 1
+    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] = 1
     """Everything random follows from it."""
     runtime: Literal["ray", "virtual"] = "ray"
     """Live actors, or one process in virtual time."""

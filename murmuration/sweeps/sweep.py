@@ -17,17 +17,27 @@ from typing import Any, Literal
 import pandas as pd
 
 from murmur_pubsub.errors import InputError, RunError
-from murmur_pubsub.json_file import taken_apart
+from murmur_pubsub.json_file import check_keys, taken_apart
 from murmur_pubsub.progress import Progress
 from murmur_pubsub.run_manifest import read_manifest
+from murmur_pubsub.verdict_file import TOLD_COUNTS, TableVerdict
 from murmuration.sweeps.folder import RECORDED, SweepFolder, play_point
 from murmuration.sweeps.plan import SweepPlan, SweepPoint, plain
 from murmuration.sweeps.tasks import Cores, ends_of_tasks
+from spark_analysis.key_figures import KEY_FIGURES
 
 _PLAY = "murmuration.sweeps.folder:play_point"
 _End = tuple[SweepPoint, Mapping[str, Any] | None, str | None]
 """A point, what plain Python judged if it did, and why there is no run of it if there is none."""
-_COUNTS = ("published", "required", "delivered", "missing", "duplicate", "spurious", "out_of_order", "explained")
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """What has to stand in the record of a judged point, beside its verdict and what says which point it is."""
+
+    judge: Literal["spark", "plain"]
+    figures: Mapping[str, float | None]
+    wall_seconds: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +107,11 @@ class SweepRun:
         record = self._folder.record(point)
         if record is None:
             return None
-        with taken_apart(self._folder.path(point), RECORDED):
-            return _row(record)
+        path = self._folder.path(point)
+        with taken_apart(path, RECORDED):
+            check_keys(_Record, record, path)
+            check_keys(TableVerdict, record["verdict"], path)
+            return _row(point, record)
 
     def _ends(self, points: Sequence[SweepPoint], stack: contextlib.ExitStack, progress: Progress) -> Iterator[_End]:
         """Each point once there is a whole run of it, and if plain Python judges once that has."""
@@ -142,20 +155,21 @@ class SweepRun:
             self._folder.forget_run(point)
 
 
-def _row(record: dict[str, Any]) -> dict[str, Any]:
-    """A record as a row of the table; times in microseconds, parameters that are no plain values as text."""
-    verdict, figures = record["verdict"], record["figures"]
+def _row(point: SweepPoint, record: dict[str, Any]) -> dict[str, Any]:
+    """A point and its record as a row of the table; times in microseconds, parameters that are no plain values as
+    text."""
+    verdict = record["verdict"]
+    figures = {name: None if (found := record["figures"][name]) is None else float(found) for name in KEY_FIGURES}
     required, published = verdict["required"], verdict["published"]
     messages, sent_bytes = figures["messages"], figures["message_bytes"]
     parameters = {
-        key: value if isinstance(value, int | float | str) else plain(value)
-        for key, value in record["parameters"].items()
+        key: value if isinstance(value, int | float | str) else plain(value) for key, value in point.parameters.items()
     }
     return (
-        {"point": record["point"]}
+        {"point": point.number}
         | parameters
-        | {"seed": record["seed"], "verdict": verdict["verdict"], "judge": record["judge"]}
-        | {name: verdict[name] for name in _COUNTS}
+        | {"seed": point.seed, "verdict": verdict["verdict"], "judge": record["judge"]}
+        | {name: verdict[name] for name in TOLD_COUNTS}
         | {
             "delivery_rate": (required - verdict["missing"]) / required if required else None,
             "delay_p50_us": figures["delay_p50_us"],
@@ -164,7 +178,7 @@ def _row(record: dict[str, Any]) -> dict[str, Any]:
             "yield": figures["yield"],
             "messages_per_publication": None if messages is None or not published else messages / published,
             "bytes_per_publication": None if sent_bytes is None or not published else sent_bytes / published,
-            "wall_s": sum(record["wall_seconds"].values()),
+            "wall_s": float(sum(record["wall_seconds"].values())),
             "reason": verdict["reason"],
         }
     )

@@ -11,6 +11,7 @@ from murmuration.bench.card import card_of, hash_of
 from murmuration.bench.costs import estimate
 from murmuration.bench.folder import VERDICT_KEPT, BenchFolder
 from murmuration.bench.matrix import FAULTS, WORKLOADS, Cell, System, scenario_of
+from murmuration.bench.measure import FIGURES
 from murmuration.bench.plan import BenchChoice, cell_named, digest_of, plan_bench
 from murmuration.deployment.build import build_overlay, build_workload
 from murmuration.deployment.build_deployment import build
@@ -148,9 +149,10 @@ def test_a_cell_is_known_again_wherever_its_data_is(monkeypatch: pytest.MonkeyPa
 def test_a_cell_whose_scenario_has_changed_since_is_played_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cell, verdict = Cell("zipf", "none", TREE, 1, 10), dict.fromkeys(VERDICT_KEPT, 0)
+    cell = Cell("zipf", "none", TREE, 1, 10)
+    verdict = {**dict.fromkeys(VERDICT_KEPT, 0), "verdict": "valid", "reason": "all is well"}
     with (written := BenchFolder(tmp_path, 10)).opened():
-        written.write_record(cell, {"verdict": verdict, "figures": {}, "cpu_s": 1.0})
+        written.write_record(cell, {"verdict": verdict, "figures": dict.fromkeys(FIGURES), "cpu_s": 1.0})
     with (again := BenchFolder(tmp_path, 10)).opened():
         record = again.record(cell)
         assert record is not None

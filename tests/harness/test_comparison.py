@@ -12,7 +12,10 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.run_manifest import read_manifest, write_manifest
 from murmuration.commands.main import application
 from murmuration.results.comparison import compare
+from spark_analysis.verdict import COUNTS, Facts, decide
 from tests.spark.run_folder import RunFolder
+
+VALID = decide(Facts("complete", {**dict.fromkeys(COUNTS, 0), "required": 2, "delivered": 2, "published": 2}))
 
 
 @pytest.fixture
@@ -29,7 +32,7 @@ def runs(tmp_path: Path) -> list[Path]:
             built.deliver("c1", 10_000, 0, 1, subscriber=2, hops=1)
         folders.append(built.finish())
     (tmp_path / "whole" / "analysis").mkdir()
-    (tmp_path / "whole" / "analysis" / "verdict.json").write_text('{"verdict": "valid", "missing": 0, "required": 2}')
+    (tmp_path / "whole" / "analysis" / "verdict.json").write_text(json.dumps(VALID))
     return folders
 
 

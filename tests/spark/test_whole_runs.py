@@ -93,7 +93,7 @@ def test_a_right_run_is_valid(right_run: tuple[Path, dict[str, Any]]) -> None:
         "reason": "every required delivery was made, once, in order, and no other",
     }  # fmt: skip
     assert verdict == expected
-    assert AnalysisFolder(run).read_json("verdict") == verdict
+    assert AnalysisFolder(run).verdict() == verdict
     assert len(_table(run, "findings")) == 0
 
 
@@ -164,7 +164,7 @@ def test_the_course_of_the_run_is_that_counted_by_hand(right_run: tuple[Path, di
     traffic = _table(run, "traffic")
     for column, kind in (("published", RowKind.PUBLISH), ("sent", RowKind.SEND), ("received", RowKind.RECEIVE)):
         assert traffic[column].sum() == len(plain.of(rows, kind))
-    width_us = AnalysisFolder(run).read_json("summary")["bucket_us"]
+    width_us = AnalysisFolder(run).summary()["bucket_us"]
     sent = {at: n for at, n in zip(traffic["bucket_us"], traffic["sent"], strict=True) if n}
     buckets = [row["time_us"] // width_us * width_us for row in plain.of(rows, RowKind.SEND)]
     assert sent == {at: buckets.count(at) for at in buckets}

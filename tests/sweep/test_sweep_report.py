@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from murmuration.sweeps.plan import SweepPoint
 from murmuration.sweeps.sweep import _row
 from spark_analysis.sweep_plots import LINES_MAX, lines_of, sweep_figure
 from spark_analysis.sweep_report import measures, write_sweep_report
@@ -105,7 +106,7 @@ def test_the_figures_of_a_point_are_for_each_publication() -> None:
     counts = {"published": 10, "required": 40, "delivered": 36, "missing": 4, "duplicate": 0, "spurious": 0}
     figures = {"delay_p50_us": 1, "delay_p99_us": 2, "hops": 3.0, "yield": 0.5, "messages": 120, "message_bytes": 6_000}
     verdict = {**counts, "out_of_order": 0, "explained": 0, "verdict": "valid", "reason": ""}
-    played = {"point": 1, "parameters": {"links.loss": 0.1}, "seed": 7, "wall_seconds": {"publishing": 3}}
-    row = _row({**played, "judge": "plain", "verdict": verdict, "figures": figures})
+    played = {"judge": "plain", "verdict": verdict, "figures": figures, "wall_seconds": {"publishing": 3}}
+    row = _row(SweepPoint(1, {"links.loss": 0.1}, 7, {}), played)
     assert (row["messages_per_publication"], row["bytes_per_publication"], row["delivery_rate"]) == (12, 600, 0.9)
     assert (row["links.loss"], row["wall_s"]) == (0.1, 3)

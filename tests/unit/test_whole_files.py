@@ -1,6 +1,7 @@
 """Results are there whole or as they were before, also where the disk has no room for all of one."""
 
 import errno
+import json
 import os
 import resource
 from collections.abc import Callable, Iterator
@@ -148,7 +149,7 @@ def test_an_analysis_that_does_not_come_to_its_end_leaves_the_one_before(
         folder.write_json("verdict", {"of": "before"})
     with pytest.raises(type(end)):
         analysis.analyze(run)
-    assert folder.read_json("verdict") == {"of": "before"}
+    assert json.loads((folder.folder / "verdict.json").read_text()) == {"of": "before"}
     assert [path.name for path in run.glob("*analysis*")] == ["analysis"]
 
 
