@@ -41,6 +41,7 @@ def test_the_built_in_scenarios_are_valid(path: Path) -> None:
         (GOOD + "seeds: 3\n", 8, "seeds", "unknown key", "seed"),
         (GOOD + "seed: 3\nseed: 4\n", 9, "seed", "a second one (the first is in line 8)", "once"),
         (GOOD + "seed: many\n", 8, "seed", "'many'", "integer"),
+        (GOOD + f"seed: {2**63}\n", 8, "seed", str(2**63), "less than 9223372036854775808"),
         (GOOD + "links:\n  loss: 1.5\n", 9, "links.loss", "1.5", "less than or equal to 1"),
         (GOOD + "links:\n  delay: 5\n", 9, "links.delay", "5", "a time"),
         (GOOD + "drain: {quiet: 3 weeks}\n", 8, "drain.quiet", "3 weeks", "us, ms, s, min, h"),
