@@ -235,9 +235,10 @@ class Connections:
             return None
         lasting = (window for window in self.windows if window.severs and window.undone_us == NEVER_US)
         broken = (window.step.text for window in lasting if self._may_fill_logs(window))
-        lacking = self.away.keys() - self._lack_nothing(False)
+        satisfied = self._lack_nothing(False)
         away = (name for name, times in self.away.items() if times and times[-1].until_us == NEVER_US)
-        cause = next(itertools.chain(broken, (f"{name} is away" for name in away if name in lacking)), None)
+        gone = (f"{name} is away" for name in away if name not in satisfied)
+        cause = next(itertools.chain(broken, gone), None)
         return None if cause is None else Excuse(f"{cause}: the log of {waiting.broker} stayed full")
 
     def _may_fill_logs(self, window: Window) -> bool:
