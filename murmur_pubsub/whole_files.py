@@ -1,7 +1,6 @@
 """Files that are there whole or as they were before, whatever ends the writing: a full disk or an interrupt."""
 
 import contextlib
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -60,7 +59,7 @@ def new_folder(path: Path) -> Iterator[Path]:
     draft, former = path.with_name(f"{DRAFT}{path.name}"), path.with_name(f"{FORMER}{path.name}")
     try:
         _clear(path, draft, former)  # of what was killed
-        if os.path.lexists(path) and not path.is_dir():
+        if (path.is_symlink() or path.exists()) and not path.is_dir():
             raise InputError(str(path), "no folder", "the place of one")
         draft.mkdir()
     except OSError as error:
