@@ -222,7 +222,7 @@ class Connections:
             if each.from_us - ON_THE_WAY_US <= case.published_us <= each.until_us:
                 handed_us = max(handed_us, each.until_us)
         within_us = self.limit_us if self.lossy else ON_THE_WAY_US
-        waiting = time_waiting(self.full, self._takers(case), handed_us, within_us)
+        waiting = time_waiting(self.full, self._takers(case), handed_us, within_us, self._taken_over_us(case))
         if waiting is None:
             return None
         until_us = waiting.until_us + within_us
@@ -254,6 +254,10 @@ class Connections:
     def _takers(self, case: Case) -> Sequence[str]:
         """The brokers one of which takes what the publisher publishes."""
         return (self._home(case.publisher),)
+
+    def _taken_over_us(self, case: Case) -> int:
+        """How long until one of those takes what another one took."""
+        return 0
 
     def _settled_without(self, case: Case, order: Window) -> bool:
         """Was the publisher's broker given up, so that the subscription may have settled though it had not heard of

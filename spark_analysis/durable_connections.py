@@ -150,6 +150,10 @@ class DurableConnections(Connections):
         end = self._end_of(case)
         return Connections._takers(self, case) if end is None else (end.host, end.backup)
 
+    def _taken_over_us(self, case: Case) -> int:
+        end = self._end_of(case)
+        return 0 if end is None else end.notices_us
+
     def _end_of(self, case: Case) -> RedundantEnd | None:
         return end_of(self.homes.get(case.publisher, case.publisher), self.redundant)
 

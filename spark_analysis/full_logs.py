@@ -54,15 +54,24 @@ def full_logs(
     return sorted(found)
 
 
-def time_waiting(full: Iterable[FullLog], brokers: Sequence[str], handed_us: int, within_us: int) -> FullLog | None:
+def time_waiting(
+    full: Iterable[FullLog], brokers: Sequence[str], handed_us: int, within_us: int, taken_over_us: int = 0
+) -> FullLog | None:
     """The stretch of time in which an event waited that its client handed to one of these brokers then, or up to
-    `within_us` later. A stretch goes on if another one follows as soon as that."""
+    `within_us` later. A stretch goes on if another one follows as soon as that; at another of the brokers, which has
+    to take over what the first one kept, up to `taken_over_us` later."""
     waiting: FullLog | None = None
     for each in full:
         if each.broker not in brokers:
             continue
-        if waiting is not None and each.broker == waiting.broker and each.from_us <= waiting.until_us + within_us:
-            waiting = waiting._replace(until_us=max(waiting.until_us, each.until_us))
-        elif waiting is None and each.from_us - within_us <= handed_us <= each.until_us:
+        if waiting is not None:
+            pause_us = within_us if each.broker == waiting.broker else within_us + taken_over_us
+            if each.from_us <= waiting.until_us + pause_us:
+                last = max(waiting, each, key=lambda stretch: stretch.until_us)
+                waiting = last._replace(from_us=waiting.from_us)
+                continue
+        if waiting is None or waiting.until_us < handed_us:
             waiting = each
+    if waiting is None or not waiting.from_us - within_us <= handed_us <= waiting.until_us:
+        return None
     return waiting

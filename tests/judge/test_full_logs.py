@@ -159,3 +159,17 @@ def test_of_redundant_brokers_either_may_be_full() -> None:
     known = (C2_IS_AWAY, (), HOMES, 30 * S, OVERLAYS, False, True, 60 * S, STAYS)
     assert DurableConnections(*known, redundant=[end], full=full).explain(MISSING, Passage()) is not None
     assert DurableConnections(*known, full=full).explain(MISSING, Passage()) is None
+
+
+@pytest.mark.parametrize(("handed_us", "later_us", "goes_on"), [(3, 10, True), (8, 10, True), (3, 12, False)])
+def test_what_waited_at_one_of_two_brokers_waits_on_at_the_one_that_takes_over(
+    handed_us: int, later_us: int, goes_on: bool
+) -> None:
+    full = [FullLog("b0", 2 * S, 7 * S), FullLog("b1", later_us * S, NEVER_US)]
+    waiting = time_waiting(full, ["b0", "b1"], handed_us * S, within_us=S, taken_over_us=2 * S)
+    assert waiting == (FullLog("b1", 2 * S, NEVER_US) if goes_on else full[0])
+    assert time_waiting(full, ["b0"], handed_us * S, S, 2 * S) == (full[0] if handed_us <= 7 else None)
+    end = RedundantEnd("b0", "b1", "b2", 2 * S, 40)
+    known = (C2_IS_AWAY, (), HOMES, 30 * S, OVERLAYS, False, True, 60 * S, STAYS)
+    judge = DurableConnections(*known, redundant=[end], full=full)
+    assert (judge.explain(MISSING._replace(published_us=handed_us * S), Passage()) is not None) == goes_on
