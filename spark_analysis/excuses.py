@@ -144,11 +144,8 @@ class Excuses:
         if case.finding == "out_of_order":
             if not passage.hops:
                 return self._near_in_time(case, "reorders")
-            return (
-                self._changed_link(case, passage, "reorders")
-                or self._second_copy(case, passage)
-                or self._held_back(case, passage)
-            )
+            excuse = self._changed_link(case, passage, "reorders") or self._second_copy(case, passage)
+            return excuse or self._held_back(case, passage)
         if case.early and case.delivered_us is not None:
             return self._early(case, passage)
         return None
@@ -167,7 +164,7 @@ class Excuses:
         if self.in_parts and case.client not in self._tree(case.publisher):
             return self._apart(case)
         if not passage.hops:
-            return self._near_in_time(case, "destroys")
+            return self._near_in_time(case, "keeps_events_from")
         is_own = case.client not in self.homes  # a broker that delivers itself
         has_it = case.client in passage.received or (is_own and case.publisher == case.client)
         # Where links do not say the way, an event may have to go elsewhere before the broker's own subscribers get it.
@@ -181,10 +178,10 @@ class Excuses:
 
     def _by_tables_at_home(self, case: Case, passage: Passage) -> Excuse | None:
         """Did a client that had been away get the event for some of its subscribers, while its broker had yet to hear
-        again what the others want?"""
+        again what the others want? One that delivers itself may not have been asked to."""
         home = self.homes.get(case.client)
-        if home is None or home not in passage.had:
-            return None
+        if home not in passage.had:
+            return self._beyond(case.client, passage) if home is None else None
         return self._by_tables(self._between([home, case.client]), passage.had[home], passage.had[home])
 
     def _where_it_ended(self, case: Case, passage: Passage, way: Sequence[str], came: int) -> Excuse | None:
@@ -245,11 +242,18 @@ class Excuses:
             near = self._between([home, case.client])
             if last_mile:
                 return self._destroyed(last_mile, full=near)
-            return self._died_in_hand([home], passage) or self._by_tables(near, passage.had[home], passage.had[home])
+            kept = self._died_in_hand([home], passage) or self._by_tables(near, passage.had[home], passage.had[home])
+            return kept or self._beyond(home, passage)
         lost = [loss for loss in passage.lost if loss.receiver not in passage.had]
         excuse = self._destroyed(lost) or self._died_in_hand(passage.had, passage)
         excuse = excuse or self._divided(case) or self._end_away(case) or self._by_any_tables(case, passage)
         return excuse or (None if self.fixed_ways else self._perhaps_on_its_way(case))
+
+    def _beyond(self, home: str, passage: Passage) -> Excuse | None:
+        """Did the event perhaps only pass the subscriber's broker, on a detour, and was it lost on the rest of that?"""
+        brokers = passage.beyond(home, self.homes)
+        lost = [loss for loss in passage.lost if loss.sender in brokers and loss.receiver not in self.homes]
+        return self._destroyed(lost) or self._died_in_hand(brokers, passage)
 
     def _divided(self, case: Case) -> Excuse | None:
         """Was the subscriber on the other side of a partition?"""

@@ -131,6 +131,12 @@ class Window:
         )
 
     @property
+    def keeps_events_from(self) -> bool:
+        """Can it keep an event from coming, by the messages that it costs, or since nobody sends one on? A new link
+        costs none, and what is wanted behind it is not known at once."""
+        return self.destroys or self.step.kind is FaultKind.CONNECT
+
+    @property
     def holds_up(self) -> bool:
         """Can it keep messages from going on?"""
         return self.step.kind in (FaultKind.STALL, FaultKind.SLOW, FaultKind.CHANGE_LINK)

@@ -5,7 +5,7 @@ lost on the way, and a DROP row says why.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -59,6 +59,18 @@ class Passage:
         while nodes[-1] != publisher and nodes[-1] in senders and senders[nodes[-1]] not in nodes:
             nodes.append(senders[nodes[-1]])
         return nodes[::-1]
+
+    def beyond(self, broker: str, clients: Container[str]) -> set[str]:
+        """The broker, and those to which the event may have come by it; none if it had the event from clients alone."""
+        if all(each.sender in clients for each in self.sent if each.receiver == broker):
+            return set()
+        found, left = {broker}, [broker]
+        while left:
+            here = left.pop()
+            nexts = {each.receiver for each in self.sent if each.sender == here and each.receiver in self.received}
+            left += nexts - found
+            found |= nexts
+        return found
 
     def led(self, later: "Passage", sender: str, receiver: str) -> bool:
         """Does the journal show that another event crossed that link, too, and did not overtake this one there?"""

@@ -1,0 +1,61 @@
+"""What the judge excuses where an event may have only passed a broker, and where a journal tells of no messages."""
+
+import pytest
+
+from murmur_pubsub.faults import FaultKind
+from murmur_pubsub.journal import DropReason
+from spark_analysis.excuses import Case, Excuses
+from spark_analysis.fault_windows import FaultStep, Window
+from spark_analysis.passages import Crossing, Loss, Passage
+
+HOMES = {"c0": "p0", "c6": "m11a"}
+CELLS = [("p0", "m1a"), ("p0", "m1c"), ("m1a", "m1c"), ("m1a", "m11a"), ("m1c", "m11a"), *HOMES.items()]
+WAY = (("c0", "p0"), ("p0", "m1a"), ("m1a", "m11a"))
+AT_M1C = Loss(1_000, 1_000, "m11a", "m1c", DropReason.UNREACHABLE)
+
+
+def window(kind: FaultKind, *nodes: str, links: frozenset[frozenset[str]] = frozenset()) -> Window:
+    step = FaultStep(0, kind, kind.name.lower(), nodes, ordered_us=0, in_effect_us=0)
+    names = frozenset() if links else frozenset(nodes)
+    return Window(step, 0, 0, 300, 9_000, names, links, absorbed_us=9_000, repaired_us=300)
+
+
+@pytest.mark.parametrize("itself", [False, True], ids=["its client", "itself"])
+@pytest.mark.parametrize(
+    ("way", "lost", "is_excused"),
+    [
+        (WAY, AT_M1C, True),
+        (WAY, AT_M1C._replace(sender="p0"), False),
+        (WAY, AT_M1C._replace(receiver="c7"), False),
+        ((("c0", "m11a"),), AT_M1C, False),
+        ((*WAY, ("m11a", "m1b")), AT_M1C._replace(sender="m1b"), True),
+    ],
+    ids=["lost behind it", "lost elsewhere", "lost to a client", "it came from a client", "lost farther on"],
+)
+def test_a_broker_on_a_detour_hands_nothing_to_its_subscribers(
+    way: tuple[tuple[str, str], ...], lost: Loss, is_excused: bool, itself: bool
+) -> None:
+    """A schedule of cells/best_effort: p0 had not heard yet that m1c was dead, and sent to it by m1a and m11a."""
+    received = {name: [at] for at, name in enumerate(("p0", "m1a", "m11a", "m1b"))}
+    sent = [Crossing(at, *ends) for at, ends in enumerate(way)]
+    passage = Passage({name: at for name, (at,) in received.items()}, received, [lost], sent)
+    homes = {**HOMES, "c7": "m11a"}
+    excuses = Excuses([window(FaultKind.KILL, "m1c")], [*CELLS, ("m11a", "m1b"), ("m11a", "c7")], homes)
+    case = Case("missing", "c0", "m11a" if itself else "c6", 0)
+    assert (excuses.explain(case, passage) is not None) == is_excused
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_excused"),
+    [(FaultKind.CONNECT, True), (FaultKind.CUT, True), (FaultKind.CHANGE_LINK, False), (FaultKind.ORDER, False)],
+)
+def test_where_a_journal_tells_of_no_messages_a_new_link_excuses_what_was_published_then(
+    kind: FaultKind, is_excused: bool
+) -> None:
+    """A schedule of forwarding/best_effort: an event came a millisecond after the link, and before what is wanted
+    behind it was known."""
+    link = frozenset({frozenset(("b0", "b1"))})
+    excuses = Excuses([window(kind, "b0", "b1", links=link)], [("b0", "b1"), ("c0", "b0"), ("c1", "b1")], {"c0": "b0"})
+    no_messages = Passage({"c0": 100}, hops=False)
+    assert (excuses.explain(Case("missing", "c0", "c1", 100), no_messages) is not None) == is_excused
+    assert excuses.explain(Case("missing", "c0", "c1", 10_000), no_messages) is None
