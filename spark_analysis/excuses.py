@@ -30,7 +30,7 @@ from murmur_pubsub.journal import DropReason
 from murmur_pubsub.promise import Promise
 from spark_analysis.fault_windows import NEVER_US, Window
 from spark_analysis.passages import ON_THE_WAY_US, Loss, Passage, held_until
-from spark_analysis.search_tree import neighbours_of, search_tree
+from spark_analysis.search_tree import Ways, search_tree
 
 IN_HAND_US = 100_000
 """How long a node may have an event in hand: one that it keeps for longer is lost by waiting, not by a fault."""
@@ -105,13 +105,12 @@ class Excuses:
     limit_us: int = ON_THE_WAY_US
     fixed_ways: bool = True
     in_parts: bool = False
-    _neighbours: dict[str, list[str]] = field(default_factory=dict)
+    _ways: Ways = field(init=False)
     _about: dict[str | frozenset[str], list[Window]] = field(default_factory=dict)
     _partitions: list[Window] = field(default_factory=list)
     _begins: list[int] = field(default_factory=list)
     _longest: list[tuple[int, int, Window]] = field(default_factory=list)
     """Stretches of disturbed tables by their begins; at each place the one that ends last of those up to it."""
-    _parents: dict[str, dict[str, str | None]] = field(default_factory=dict)
     _one_way: bool = False
     _meshed: bool = False
 
@@ -121,11 +120,11 @@ class Excuses:
             for thing in things:
                 self._about.setdefault(thing, []).append(window)
         self._partitions = [window for window in self.windows if window.step.groups]
-        self._neighbours = neighbours_of(self.links)
+        self._ways = Ways(self.links, self.homes)
         # A graph with as many links less than it has nodes as it has parts is a tree, or several.
-        parts = self._count_parts()
+        parts = self._ways.count_parts()
         linked = bool(self.links) and self.fixed_ways and (parts == 1 or self.in_parts)
-        self._one_way = linked and len(self.links) == len(self._neighbours) - parts
+        self._one_way = linked and len(self.links) == len(self._ways.neighbours) - parts
         self._meshed = linked and not self._one_way
         disturbing = [window for window in self.windows if window.step.kind not in _LEAVES_TABLES]
         stretches = [(begin, end, window) for window in disturbing for begin, end in window.disturbances]
@@ -161,7 +160,7 @@ class Excuses:
 
     # ------------------------------------------------------------------------------------------- losses
     def _missing(self, case: Case, passage: Passage) -> Excuse | None:
-        if self.in_parts and case.client not in self._tree(case.publisher):
+        if self.in_parts and case.client not in self._ways.tree(case.publisher):
             return self._apart(case)
         if not passage.hops:
             return self._near_in_time(case, "keeps_events_from")
@@ -172,7 +171,7 @@ class Excuses:
             return self._died_in_hand([case.client], passage) or self._by_tables_at_home(case, passage)
         if not self._one_way:
             return self._anywhere(case, passage)
-        way = self._way(case.publisher, case.client)
+        way = self._ways.between(case.publisher, case.client)
         came = max((place for place, name in enumerate(way) if name in passage.received), default=0)
         return self._where_it_ended(case, passage, way, came) or self._before_it_was_recovered(passage, way, came)
 
@@ -192,7 +191,20 @@ class Excuses:
             return self._destroyed(lost, full=self._between(way[came:]))
         here = way[came]
         had_us = passage.had.get(here, case.published_us)
-        return self._died_in_hand([here], passage) or self._by_tables_ahead(way, came, had_us)
+        excuse = self._died_in_hand([here], passage) or self._by_tables_ahead(way, came, had_us)
+        return excuse or self._at_a_delegate(way, passage)
+
+    def _at_a_delegate(self, way: Sequence[str], passage: Passage) -> Excuse | None:
+        """Was a broker beside the way, to which the event came without a link, to hand it on and could not?"""
+        for each in passage.sent if self.promise.survives.by_delegates else ():
+            delegate = each.receiver
+            if delegate in passage.received and delegate not in (*way, *self._ways.neighbours.get(each.sender, ())):
+                had_us = passage.had[delegate]
+                excuse = self._died_in_hand([delegate], passage)
+                excuse = excuse or self._by_tables(self._about.get(delegate, ()), had_us, had_us)
+                if excuse is not None:
+                    return excuse
+        return None
 
     def _leads_on(self, receiver: str, behind: Set[str], ahead: Set[str]) -> bool:
         """Was a copy for that receiver one that the rest of the way may have hung on?"""
@@ -228,7 +240,7 @@ class Excuses:
         on_way = [window for name in ahead for window in self._about.get(name, ()) if window.severs]
         if not self.promise.survives.brokers_away or not any(each.in_force(at_us, at_us) for each in on_way):
             return []
-        things = [frozenset((name, other)) for name in ahead for other in self._neighbours.get(name, ())]
+        things = [frozenset((name, other)) for name in ahead for other in self._ways.neighbours.get(name, ())]
         return [window for thing in things for window in self._about.get(thing, ()) if window.severs]
 
     def _anywhere(self, case: Case, passage: Passage) -> Excuse | None:
@@ -365,7 +377,7 @@ class Excuses:
 
     def _no_path_at(self, case: Case, time_us: int) -> Excuse | None:
         broken = [window for window in self.windows if window.severs and window.in_force(time_us, time_us)]
-        reached = search_tree(case.publisher, self._neighbours, broken)
+        reached = search_tree(case.publisher, self._ways.neighbours, broken)
         to_itself = case.client == case.publisher  # by way of its broker
         if not broken or (self.homes.get(case.client, case.client) if to_itself else case.client) in reached:
             return None
@@ -391,7 +403,7 @@ class Excuses:
         and no link does, those count that are on any way: from the publisher, and to the subscriber."""
         steps: set[tuple[str, str]] | None = None
         if self._one_way:
-            steps = set(itertools.pairwise(self._way(case.publisher, case.client)))
+            steps = set(itertools.pairwise(self._ways.between(case.publisher, case.client)))
             steps |= set(itertools.pairwise(passage.way_taken(case.publisher, case.client)))
         if steps is not None and self.in_parts and not steps:
             ends = [(case.publisher, self.homes.get(case.publisher)), (self.homes.get(case.client), case.client)]
@@ -412,10 +424,12 @@ class Excuses:
 
     def _held_back(self, case: Case, passage: Passage) -> Excuse | None:
         """Where there are several ways: was the event held up, by a broker or by a link, while later ones passed it by?
-        Behind a slow link they do so only when something else makes them take another way."""
+        Behind a slow link they do so only when something else makes them take another way, which may be shorter, too."""
         if self._one_way or not self.links:
             return None
-        rerouted = self._by_any_tables(case, passage) is not None
+        rerouted = self._by_any_tables(case, passage)
+        if rerouted is not None and passage.went_otherwise(case.later, case.publisher, case.client):
+            return rerouted
         for time_us, sender, receiver in passage.sent:
             links = self._about.get(frozenset((sender, receiver)), ()) if rerouted else ()
             for window in (*self._about.get(receiver, ()), *links):
@@ -459,7 +473,7 @@ class Excuses:
     # --------------------------------------------------------------------------------------------- ways
     def _near(self, case: Case) -> Sequence[Window]:
         """The windows on the event's way; all where it has more than one."""
-        return self._between(self._way(case.publisher, case.client)) if self._one_way else self.windows
+        return self._between(self._ways.between(case.publisher, case.client)) if self._one_way else self.windows
 
     def _between(self, way: Sequence[str]) -> list[Window]:
         """The windows about these nodes and what is between each and the next."""
@@ -470,29 +484,3 @@ class Excuses:
             if window.separates(*way):
                 found[id(window)] = window
         return sorted(found.values(), key=lambda window: window.step.turn)
-
-    def _way(self, first: str, last: str) -> list[str]:
-        """The nodes that an event passes from the first to the last, both included; from a client to itself by its
-        broker."""
-        parents = self._tree(first)
-        nodes = [last]
-        while (parent := parents.get(nodes[-1])) is not None:
-            nodes.append(parent)
-        if first == last and first in self.homes:
-            return [first, self.homes[first], last]
-        return nodes[::-1]
-
-    def _count_parts(self) -> int:
-        """How many parts the overlay has that no link joins."""
-        seen: set[str] = set()
-        parts = 0
-        for name in self._neighbours:
-            if name not in seen:
-                parts += 1
-                seen.update(self._tree(name))
-        return parts
-
-    def _tree(self, root: str) -> dict[str, str | None]:
-        if root not in self._parents:
-            self._parents[root] = search_tree(root, self._neighbours)
-        return self._parents[root]

@@ -60,6 +60,10 @@ class Passage:
             nodes.append(senders[nodes[-1]])
         return nodes[::-1]
 
+    def went_otherwise(self, later: "Passage | None", publisher: str, client: str) -> bool:
+        """Did another event come to the subscriber by other nodes? If nothing is known of that, it is not known."""
+        return later is not None and self.way_taken(publisher, client) != later.way_taken(publisher, client)
+
     def beyond(self, broker: str, clients: Container[str]) -> set[str]:
         """The broker, and those to which the event may have come by it; none if it had the event from clients alone."""
         if all(each.sender in clients for each in self.sent if each.receiver == broker):

@@ -34,6 +34,42 @@ def search_tree(root: str, neighbours: Neighbours, broken: Sequence[Window] = ()
     return parents
 
 
+class Ways:
+    """The ways that links make while none is broken. `homes`: client to broker."""
+
+    def __init__(self, links: Iterable[tuple[str, str]], homes: Mapping[str, str]) -> None:
+        self.neighbours = neighbours_of(links)
+        self._homes = homes
+        self._trees: dict[str, dict[str, str | None]] = {}
+
+    def tree(self, root: str) -> dict[str, str | None]:
+        """See `search_tree`."""
+        if root not in self._trees:
+            self._trees[root] = search_tree(root, self.neighbours)
+        return self._trees[root]
+
+    def between(self, first: str, last: str) -> list[str]:
+        """The nodes that an event passes from the first to the last, both included; from a client to itself by its
+        broker."""
+        parents = self.tree(first)
+        nodes = [last]
+        while (parent := parents.get(nodes[-1])) is not None:
+            nodes.append(parent)
+        if first == last and first in self._homes:
+            return [first, self._homes[first], last]
+        return nodes[::-1]
+
+    def count_parts(self) -> int:
+        """How many parts the overlay has that no link joins."""
+        seen: set[str] = set()
+        parts = 0
+        for name in self.neighbours:
+            if name not in seen:
+                parts += 1
+                seen.update(self.tree(name))
+        return parts
+
+
 def lying_between(first: str, last: str, neighbours: Neighbours) -> set[str]:
     """The nodes that a way from the first to the last may lead over without coming by a node twice, both included.
 

@@ -61,3 +61,23 @@ def test_a_copy_that_is_lost_on_its_way_to_a_delegate_excuses_what_the_delegate_
     passage = Passage({"b1": 1_000}, {"b1": [1_000]}, lost=lost)
     excused = excuses.explain(Case("missing", "c1", "c2", 0), passage) is not None
     assert excused == (by_delegates and receiver == "b4")
+
+
+@pytest.mark.parametrize("by_delegates", [True, False])
+@pytest.mark.parametrize(
+    ("sender", "had_us", "is_excused"),
+    [("b0", 1_000, True), ("b0", 9_000_000, False), ("b2", 1_000, False)],
+    ids=["it had just begun again", "it had recovered", "by a link"],
+)
+def test_a_delegate_that_has_just_begun_again_excuses_what_it_was_to_hand_on(
+    sender: str, had_us: int, is_excused: bool, by_delegates: bool
+) -> None:
+    """A schedule of multipath_delegation/best_effort: b0 gave b3 what b2 was to get, and b3 had no tables yet."""
+    step = FaultStep(0, FaultKind.KILL, "kill b3", ("b3",), ordered_us=0, in_effect_us=0)
+    window = Window(step, 0, 0, 500, 8_000_000, frozenset({"b3"}), absorbed_us=100, repaired_us=500)
+    homes = {"c0": "b0", "c2": "b2"}
+    promise = Promise(survives=Survival(by_delegates=by_delegates))
+    excuses = Excuses([window], [("b0", "b1"), ("b1", "b2"), ("b2", "b3"), *homes.items()], homes, promise=promise)
+    passage = Passage({"b0": had_us, "b3": had_us}, {"b0": [0], "b3": [0]}, sent=[Crossing(0, sender, "b3")])
+    excused = excuses.explain(Case("missing", "c0", "c2", 0), passage) is not None
+    assert excused == (is_excused and by_delegates)

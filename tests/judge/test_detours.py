@@ -1,5 +1,7 @@
 """What the judge excuses where an event may have only passed a broker, and where a journal tells of no messages."""
 
+import itertools
+
 import pytest
 
 from murmur_pubsub.faults import FaultKind
@@ -59,3 +61,29 @@ def test_where_a_journal_tells_of_no_messages_a_new_link_excuses_what_was_publis
     no_messages = Passage({"c0": 100}, hops=False)
     assert (excuses.explain(Case("missing", "c0", "c1", 100), no_messages) is not None) == is_excused
     assert excuses.explain(Case("missing", "c0", "c1", 10_000), no_messages) is None
+
+
+BY_M0B = ("c0", "p0", "m0a", "m0b", "m00a", "c1")
+STRAIGHT = ("c0", "p0", "m0a", "m00a", "c1")
+
+
+@pytest.mark.parametrize(
+    ("later", "at_us", "is_excused"),
+    [(STRAIGHT, 100, True), (BY_M0B, 100, False), (None, 100, False), (STRAIGHT, 500_000, False)],
+    ids=["a shorter way", "the same way", "not known", "long after the cut"],
+)
+def test_an_event_on_a_detour_is_overtaken_when_the_shorter_way_is_there_again(
+    later: tuple[str, ...] | None, at_us: int, is_excused: bool
+) -> None:
+    """A schedule of cells/best_effort: a link was cut for 50 ms."""
+
+    def passed(way: tuple[str, ...]) -> Passage:
+        had = {name: at_us + place for place, name in enumerate(way)}
+        sent = [Crossing(had[sender], sender, receiver) for sender, receiver in itertools.pairwise(way)]
+        return Passage(had, {name: [at] for name, at in had.items()}, sent=sent)
+
+    homes = {"c0": "p0", "c1": "m00a"}
+    links = [("p0", "m0a"), ("p0", "m0b"), ("m0a", "m0b"), ("m0a", "m00a"), ("m0b", "m00a"), *homes.items()]
+    cut = window(FaultKind.CUT, "m0a", "m00a", links=frozenset({frozenset(("m0a", "m00a"))}))
+    case = Case("out_of_order", "c0", "c1", at_us, at_us + 60, later=passed(later) if later else None)
+    assert (Excuses([cut], links, homes).explain(case, passed(BY_M0B)) is not None) == is_excused
