@@ -15,7 +15,11 @@ from tests.protocols.multipath.test_move_schedules import mover_leaves, moves_al
 from tests.protocols.structured_chaos import Chaos, changing_filters
 from tests.protocols.vinifera.test_later_profiles import changing_profiles
 from tests.protocols.vinifera.test_overlay import two_move_to_one_identifier
-from tests.protocols.vinifera.test_overtaken import events_beside_moves, moves_beside_heartbeats
+from tests.protocols.vinifera.test_overtaken import (
+    events_beside_moves,
+    events_of_two_that_jump,
+    moves_beside_heartbeats,
+)
 
 DRAWN: Mapping[str, Callable[[int, Path], object]] = {
     "mended trees": mended_trees.play,
@@ -29,6 +33,7 @@ DRAWN: Mapping[str, Callable[[int, Path], object]] = {
     "two nodes that move to one identifier": two_move_to_one_identifier,
     "moves beside heartbeats": moves_beside_heartbeats,
     "events beside moves": events_beside_moves,
+    "events of two that jump": lambda seed, folder: events_of_two_that_jump(seed, folder, "tree"),
     "changing profiles": changing_profiles,
     "changing filters of irbr": lambda seed, _: changing_filters(seed),
 }

@@ -226,8 +226,12 @@ MENDS = (
     ), drawn_test="moves beside heartbeats"),
     Mend("An event overtook what the former owner", PlantedBug(
         "who is taken for the owner of a range delivers alone", _VINIFERA, "routing/smallworld/rendezvous.py",
-        "                besides.append(hop)\n", "                pass\n",
+        "            if former is not None and (is_first or former != came_from):\n", "            if False:\n",
     ), drawn_test="events beside moves"),
+    Mend("A Vinifera node that had just moved", PlantedBug(
+        "what goes back goes by where those are that have moved", _VINIFERA, "routing/smallworld/rendezvous.py",
+        "former = overlay.ring_before(self._moved_lately()).next_hop", "former = overlay.ring_before({}).next_hop",
+    ), drawn_test="events of two that jump"),
     Mend("A Vinifera node knew old profiles", PlantedBug(
         "hearsay of a neighbour that was heard since is not looked at", _VINIFERA, "routing/smallworld/neighbours.py",
         "entry[0].revision < revision:\n", "False:\n",

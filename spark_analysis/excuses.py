@@ -424,7 +424,7 @@ class Excuses:
 
     def _held_back(self, case: Case, passage: Passage) -> Excuse | None:
         """Where there are several ways: was the event held up, by a broker or by a link, while later ones passed it by?
-        Behind a slow link they do so only when something else makes them take another way, which may be shorter, too."""
+        Behind a slow link they do so only when something makes them take another way, which may be shorter, too."""
         if self._one_way or not self.links:
             return None
         rerouted = self._by_any_tables(case, passage)

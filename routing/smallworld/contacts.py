@@ -4,7 +4,7 @@ Hearsay does not prove that a peer is alive, so routing uses contacts alone: nei
 and, if a node routes over inbound links too, contacts that have selected this node.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from murmur_pubsub.machine import NodeName
@@ -175,6 +175,11 @@ class Contacts:
         if self._ring is None:
             self._ring = KnownRing(own, {each.identifier: each.name for each in self._usable(own)})
         return self._ring
+
+    def ring_before(self, own: int, moved: Mapping[NodeName, int], besides: NodeName | None) -> KnownRing:
+        """The same with these contacts where they were before they moved, and without that one."""
+        there = (each for each in self._usable(own) if each.name != besides)
+        return KnownRing(own, {moved.get(each.name, each.identifier): each.name for each in there})
 
     def reach(self) -> Sequence[int]:
         """The identifiers of the neighbours that have answered: what this node says in its heartbeats."""

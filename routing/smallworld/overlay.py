@@ -22,7 +22,7 @@ new successor, which tells it of its predecessor. Whoever has lost its successor
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from murmur_pubsub.fingerprint import Fact, state_of
@@ -138,6 +138,15 @@ class GossipOverlay:
     def ring(self) -> KnownRing:
         """The ring of this node's contacts; the same object until it changes."""
         return self.contacts.ring(self._place)
+
+    def ring_before(self, moved: Mapping[NodeName, int], besides: NodeName | None = None) -> KnownRing:
+        """The ring with these contacts where they were before they moved, and without that one."""
+        return self.contacts.ring_before(self._place, moved, besides)
+
+    @property
+    def moves(self) -> bool:
+        """Has this node another identifier, and routes by its former place still?"""
+        return self.me.identifier != self._place
 
     @property
     def candidates(self) -> Iterator[GossipPeer]:

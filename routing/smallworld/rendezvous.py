@@ -15,6 +15,11 @@ that gets the event once more does not pass it on. A node's own subscribers get 
 
 When a node has left a part of the ring, the one above it stands for its range, and does not know yet what is wanted
 there. For some rounds it passes the events of that range to the former owner too, which has the entries still.
+
+A node that has moved does not stand for its new range at once, and others send it events of that range already. They go
+back to the former owner, over the ring as it was before those moved that are known to have moved lately. The mover may
+take a third for that owner, since it has not heard of others that moved there before. So each node on the way back goes
+by what it knows itself, and whoever it is that takes itself for the owner hands the event down.
 """
 
 from collections import deque
@@ -56,8 +61,8 @@ from routing.smallworld.ring import clockwise
 from routing.smallworld.subscription_regions import SubscriptionRegions
 from routing.smallworld.uplinks import Uplinks
 
-UP, DOWN = range(2)
-"""Phases: to the rendezvous node, from it."""
+UP, DOWN, BACK = range(3)
+"""Phases: to the rendezvous node, from it; and to the one that was it before others moved there."""
 _FLUSH = ("routing", "flush")
 _FLUSH_US_MAX = 100_000
 _GRACE_ROUNDS = 3
@@ -300,31 +305,46 @@ class RendezvousRouter(Router):
     # ----------------------------------------------------------------------------------------- delivery
     def _onward(self, event: Event, came_from: NodeName | None, target: Target, phase: int) -> list[Hop]:
         """Towards the target's rendezvous node; from there, unless it has been spread before, down."""
+        if phase == DOWN:
+            return self._down(event, target, came_from)
+        overlay, value = self.overlay, target[1]
         key = (event.source, event.sequence, target[0])
-        besides: list[NodeName] = []
-        sender = came_from
-        if phase != DOWN:
-            # An event that comes again has gone round: of two nodes that have just moved, each takes the other for the
-            # owner. It goes no further up. Who has asked here gets it from here, for the owner may be this node.
-            if not self._seen.again((*key, UP)):
-                hop = self.overlay.ring.next_hop(target[1])
-                if hop is not None and hop != came_from:
-                    return [Hop(hop, (*target, UP))]
-                self.on_rendezvous(event, target)
-                if hop is not None:
-                    # Each takes the other for the owner. One of them has just got the range from the other, and may
-                    # not have heard yet what is wanted there.
-                    besides.append(hop)
-                besides += self._former_owners(target[1])
-            came_from = None  # the sender has passed the event up, and may have asked for it too
-        down = (*target, DOWN)
-        if self.spreads:  # the sender has handed it over already
-            return [Hop(name, down) for name in besides if name != sender]
-        if self._seen.again((*key, DOWN)):
-            return []
+        hop = overlay.ring.next_hop(value)
+        # Who sends it back here may take this node for one that has not moved, and be the one that was meant.
+        back = [came_from] if came_from is not None and phase == BACK else []
+        # An event that comes up again has gone round: each of some that have just moved takes another for the owner.
+        is_first = phase == UP and not self._seen.again((*key, UP))
+        if is_first and hop is not None and hop != came_from:
+            return [Hop(hop, (*target, UP))]
+        if not is_first or hop is not None:
+            # Whoever is closest has just moved there, and does not know yet what is wanted there.
+            if self._seen.again((*key, BACK)):
+                return self._down(event, target, None, back)
+            former = overlay.ring_before(self._moved_lately()).next_hop(value)
+            if former == came_from and is_first != overlay.moves:
+                # It has passed the event to this node as the former owner, or takes it for one that has not moved.
+                former = overlay.ring_before(self._moved_lately(), besides=came_from).next_hop(value)
+            if former is not None and (is_first or former != came_from):
+                down = self._down(event, target, None, back) if back and overlay.moves else []
+                return [Hop(former, (*target, BACK)), *(each for each in down if each.peer != former)]
+        self.on_rendezvous(event, target)
+        left = [name for name in self._former_owners(value) if name not in (hop, came_from)]
+        down = self._down(event, target, None, back)
+        return [*(Hop(name, (*target, BACK)) for name in left), *(each for each in down if each.peer not in left)]
+
+    def _down(
+        self, event: Event, target: Target, came_from: NodeName | None, besides: Sequence[NodeName] = ()
+    ) -> list[Hop]:
+        """To those that have asked here, but for the one that it has come down from; and to these."""
+        if self.spreads or self._seen.again((event.source, event.sequence, target[0], DOWN)):
+            return []  # whoever has sent it here has handed it over already
         attributes = event.attributes if self.prunes else None
         names = dict.fromkeys((*besides, *self.table.destinations(*target, attributes)))
-        return [Hop(name, down) for name in names if name != came_from]
+        return [Hop(name, (*target, DOWN)) for name in names if name != came_from]
+
+    def _moved_lately(self) -> dict[NodeName, int]:
+        """The contacts that have moved in this round or the last, and the identifier that each had before."""
+        return {name: former for name, (former, heard) in self._left.items() if heard >= self.overlay.round - 1}
 
     def _former_owners(self, value: int) -> list[NodeName]:
         """The contacts that were closer above the value until lately than this node is, its owner."""

@@ -19,7 +19,7 @@ from routing.smallworld.messages import (
     Shuffle,
 )
 from routing.smallworld.recovery import gossip_recovers
-from routing.smallworld.rendezvous import DOWN, UP
+from routing.smallworld.rendezvous import BACK, DOWN, UP
 from routing.smallworld.ring import RING_SIZE
 from routing.vinifera.parameters import ViniferaParameters
 from routing.vinifera.router import Vinifera
@@ -336,6 +336,7 @@ def test_an_event_that_goes_round_goes_down_from_where_it_comes_again(spread: st
     router.handle(Received("wanting", Install(0, 1, 0, [1, 0, RING_SIZE - 1, 0], [EVERYTHING])), 3)
     event, header = Event(1, 1, 0, {"x": 4}), (1, 4 * TENTH, UP)
     assert Hop("above", header) in router.next_hops(event, None, header)
+    assert router.next_hops(event, "below", header) == [Hop("above", (1, 4 * TENTH, BACK))], "whose it was before"
     assert [hop.peer for hop in router.next_hops(event, "below", header)] == told
     assert not router.next_hops(event, "below", header), "it goes round no more"
 

@@ -161,7 +161,7 @@ def test_an_event_sent_on_by_the_node_that_is_to_take_over_its_range_goes_down_f
     first, second = (Event(1, sequence, 0, {"x": 0}) for sequence in (1, 2))
     header = (attribute_key("x"), 1, UP)
     assert [hop.peer for hop in router.next_hops(first, None, header)] == ["a"]
-    assert [hop.peer for hop in router.next_hops(second, "a", header)] == ["a", "w"]
+    assert [hop.peer for hop in router.next_hops(second, "a", header)] == ["w"]
 
 
 # ------------------------------------------------------------------------------------------------ delivery

@@ -12,7 +12,7 @@ from murmur_pubsub.machine import Received
 from routing.smallworld.messages import Exchange, GossipPeer, Shuffle
 from routing.smallworld.peer_sampling import PeerSampling
 from routing.smallworld.profile import attribute_key
-from routing.smallworld.rendezvous import DOWN, UP
+from routing.smallworld.rendezvous import BACK, UP
 from routing.smallworld.ring import RING_SIZE
 from routing.vinifera.parameters import Spread
 from tests.protocols.structured import StructuredNetwork
@@ -116,11 +116,11 @@ def test_rounds_after_a_profile_has_changed_all_neighbours_know_it(tmp_path: Pat
 
 
 @pytest.mark.parametrize("spread", get_args(Spread))
-def test_an_event_that_overtakes_what_the_former_owner_of_a_range_tells_goes_down_from_there(spread: Spread) -> None:
+def test_an_event_that_overtakes_what_the_former_owner_of_a_range_tells_goes_back_to_it(spread: Spread) -> None:
     """This node moves into the range of its successor. That knows so and sends an event on, before its word of what is
     wanted there has come."""
     router = acquainted({"spread": spread}, a=5 * TENTH, b=9 * TENTH)
     router.overlay.move(3 * TENTH, 0)
     header = (attribute_key("x"), 2 * TENTH, UP)
     hops = router.next_hops(Event(1, 1, 0, {"x": 0}), "a", header)
-    assert [(hop.peer, hop.header) for hop in hops] == ([("a", (*header[:2], DOWN))] if spread == "none" else [])
+    assert [(hop.peer, hop.header) for hop in hops] == [("a", (*header[:2], BACK))]

@@ -1,7 +1,7 @@
 """Nodes that move while their heartbeats are on their way, over links on which messages overtake each other."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -45,6 +45,16 @@ def begin_round(network: StructuredNetwork, name: str) -> None:
     before = overlay.round
     while overlay.round == before:
         network.runtime.run(until_us=network.runtime.now_us + 1_000)
+
+
+def next_to_begin_a_round(network: StructuredNetwork, besides: Sequence[str]) -> str:
+    """The first node that does, of all but those."""
+    rounds = {name: router_of(network, name).overlay.round for name in network.up if name not in besides}
+    while True:
+        network.runtime.run(until_us=network.runtime.now_us + 1_000)
+        for name, before in rounds.items():
+            if router_of(network, name).overlay.round > before:
+                return name
 
 
 def move(network: StructuredNetwork, name: str, identifier: int) -> None:
@@ -155,6 +165,44 @@ def test_events_of_a_range_that_its_owner_leaves_come_to_all_that_want_them(
     tmp_path: Path, seed: int, spread: Spread, routing: str
 ) -> None:
     events_beside_jumps(seed, tmp_path, spread, routing)
+
+
+def events_of_two_that_jump(seed: int, _: Path, spread: Spread = "none", routing: str = "vinifera") -> None:
+    """Two nodes jump into one range, soon one after the other: the second has not heard of the first, and takes a third
+    for the former owner of what it publishes there."""
+    rng = random.Random(f"{seed}/events of two that jump")
+    network, wanted = interested_network(rng, seed, spread, routing)
+    runtime, published = network.runtime, dict[int, float]()
+    for _turn in range(8):
+        owner, first = rng.sample(network.up, k=2)
+        begin_round(network, first)
+        overlay = router_of(network, owner).overlay
+        assert overlay.predecessor is not None
+        begin = overlay.predecessor.identifier
+        gap = (overlay.me.identifier - begin) % RING_SIZE
+        if gap < 4 or overlay.predecessor.name == first:
+            continue
+        jump(network, first, (begin + 3 * gap // 4) % RING_SIZE)
+        second = next_to_begin_a_round(network, besides=(owner, first, overlay.predecessor.name))
+        jump(network, second, (begin + gap // 2) % RING_SIZE)
+        step_us = rng.choice((2_000, 30_000))
+        for _event in range(20):
+            runtime.run(until_us=runtime.now_us + rng.randrange(step_us))
+            x = (begin + 1 + rng.randrange(gap // 2)) % RING_SIZE / RING_SIZE
+            published[network.publish(rng.choice((second, *network.up)), {"x": x})] = x
+        network.quiet()
+        network.rounds(3)
+    all_came(network, published, wanted, seed)
+    network.close()
+
+
+@pytest.mark.parametrize("routing", ["vinifera", "vinifera_even"])
+@pytest.mark.parametrize("spread", get_args(Spread))
+@pytest.mark.parametrize("seed", range(3))
+def test_events_of_two_that_jump_into_one_range_come_to_all_that_want_them(
+    tmp_path: Path, seed: int, spread: Spread, routing: str
+) -> None:
+    events_of_two_that_jump(seed, tmp_path, spread, routing)
 
 
 def ring_after_jumps(seed: int, _: Path, followed: bool = False) -> list[int]:
