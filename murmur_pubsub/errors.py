@@ -5,8 +5,25 @@ without a traceback and exits with code 2.
 """
 
 import difflib
+import errno
 import re
 from pathlib import Path
+
+_OF_A_PLACE = frozenset(
+    {
+        errno.EACCES,
+        errno.EEXIST,
+        errno.EISDIR,
+        errno.ELOOP,
+        errno.ENAMETOOLONG,
+        errno.ENOENT,
+        errno.ENOTDIR,
+        errno.ENOTEMPTY,
+        errno.EPERM,
+        errno.EROFS,
+    }
+)
+"""What the operating system says of a place where no such file can be, however much room there is."""
 
 
 class InputError(Exception):
@@ -46,12 +63,14 @@ class RunError(Exception):
 
 
 class DiskError(RunError):
-    """A file cannot be written, as on a full disk, and no machine is to blame: `place` is the file, `why` says why."""
+    """A file cannot be written, as on a full disk, and no machine is to blame: `place` is the file, `why` says why.
+    `no_place`: that is no matter of room, another place would do. So it is bad input, whatever was done before."""
 
-    def __init__(self, place: str, why: str) -> None:
-        super().__init__(place, why)
+    def __init__(self, place: str, why: str, no_place: bool = False) -> None:
+        super().__init__(place, why, no_place)
         self.place = place
         self.why = why
+        self.no_place = no_place
 
     def __str__(self) -> str:
         return f"{self.place}: {self.why}"
@@ -59,4 +78,4 @@ class DiskError(RunError):
     @classmethod
     def of(cls, path: Path, error: OSError) -> "DiskError":
         """That of the file, from what the operating system said."""
-        return cls(str(path), error.strerror or str(error))
+        return cls(str(path), error.strerror or str(error), error.errno in _OF_A_PLACE)

@@ -3,7 +3,7 @@
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -30,6 +30,14 @@ def try_folder(folder: Path, room: int = 0) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder) as file:
         file.write(bytes(room))
+
+
+def check_files(paths: Iterable[Path]) -> None:
+    """Raise `InputError` if a folder is in the place of one of these files, which are written later: what is done
+    before that should not be done for nothing."""
+    for path in paths:
+        if path.is_dir():
+            raise InputError(str(path), "a folder", "a file, or nothing: it is going to be written")
 
 
 @contextmanager

@@ -47,7 +47,7 @@ from spark_analysis.journal_check import survey
 from spark_analysis.journal_source import SMALL_JOURNAL_BYTES, read_journal, read_journal_here
 from spark_analysis.key_figures import KEY_FIGURES, Figures
 from spark_analysis.recovery import tell_unsettled, unsettled_change
-from spark_analysis.report import write_report
+from spark_analysis.report import check_report, write_report
 from spark_analysis.rules import rules_of
 from spark_analysis.session import check_executors, is_cluster, spark_session
 from spark_analysis.tables import SMALL_TABLES, AnalysisFolder
@@ -70,11 +70,12 @@ def analyze(
     """Judge the run, write `RUN/analysis` and `RUN/report.html`; the verdict with its numbers.
 
     Uses the active Spark session if there is one; else `master` and `executor_memory` are those of
-    `session.start_session`. Raises `InputError` for a folder that is no run's, a
-    journal of another schema version or a missing Java.
+    `session.start_session`. Raises `InputError` for a folder that is no run's or has
+    no place for a report, a journal of another schema version or a missing Java.
     """
     run = Path(run)
     manifest = read_manifest(run)
+    check_report(run)
     with _opened(run, manifest, master, executor_memory, progress) as analysis:
         verdict = analysis.judge()
         analysis.measure()
@@ -343,8 +344,8 @@ class _Analysis:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line: one run folder; prints the verdict as one line of JSON. Exit code 2 for bad input, 1 for a full
-    disk."""
+    """The command line: one run folder; prints the verdict as one line of JSON. Exit code 2 for bad input
+    or a place where nothing can be written, 1 for a full disk."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         if len(given) != 1 or given[0].startswith("-"):
@@ -355,7 +356,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except DiskError as error:
         print(error, file=sys.stderr)
-        return 1
+        return 2 if error.no_place else 1
     print(json.dumps(verdict))
     return 0
 

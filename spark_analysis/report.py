@@ -12,7 +12,7 @@ from murmur_page.recorded import recorded
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.run_manifest import RunManifest, read_manifest
 from murmur_pubsub.verdict_file import DAMAGE
-from murmur_pubsub.whole_files import write_text
+from murmur_pubsub.whole_files import check_files, write_text
 from spark_analysis import plots, wording
 from spark_analysis.found_picture import found_picture
 from spark_analysis.tables import FINDINGS_IN_CSV_MAX, SMALL_TABLES, AnalysisFolder
@@ -59,12 +59,17 @@ def figure_script(*others: str) -> dict[str, Any]:
     return {"script": own, "policy": content_policy(own, *others)}
 
 
+def check_report(run: Path) -> None:
+    """Raise `InputError` if a report cannot be written there later."""
+    check_files([_place(run)])
+
+
 def write_report(run: Path) -> Path:
     """Write `RUN/report.html` from `RUN/analysis`; raises `InputError` if the run has not been analysed."""
     manifest = read_manifest(run)
     folder = AnalysisFolder(run)
     verdict = folder.verdict()
-    path = run / "report.html"
+    path = _place(run)
     if verdict["finding"] == DAMAGE:
         damages = _records(folder.read(DAMAGE))
         page = fill_template("damaged.html.j2", manifest=manifest, verdict=verdict, damages=damages)
@@ -103,6 +108,10 @@ def write_report(run: Path) -> Path:
     )
     write_text(path, page)
     return path
+
+
+def _place(run: Path) -> Path:
+    return run / "report.html"
 
 
 def _live(run: Path, manifest: RunManifest, findings: pd.DataFrame) -> FrozenPicture | None:

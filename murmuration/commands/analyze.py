@@ -23,7 +23,8 @@ def analyze_runs(
 ) -> None:
     """Judge each run and print its verdict, or a JSON line for each; exit code 1 if one is not valid.
 
-    `parquet`: copy its tables, too. Raises `InputError` for a folder that is no run's, before any is judged.
+    `parquet`: copy its tables, too. Raises `InputError` for a folder that is no run's, or cannot have a report, before
+    any is judged.
     """
     named = [run_named(folder) for folder in folders]
     valid = []
@@ -34,7 +35,10 @@ def analyze_runs(
             check_plain(master, executor_memory)
         elif len(folders) > 1 or parquet:
             from spark_analysis.main import session_for
+            from spark_analysis.report import check_report
 
+            for folder in folders:
+                check_report(folder)
             stack.enter_context(session_for(folders, master, executor_memory))
         for folder, names in zip(folders, named, strict=True):
             if len(folders) > 1 and not as_json:

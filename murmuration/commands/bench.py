@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from murmur_pubsub.errors import RunError
-from murmur_pubsub.whole_files import whole, write_text
+from murmur_pubsub.whole_files import check_files, whole, write_text
 from murmuration.bench.bench import BenchEnd, BenchRun
 from murmuration.bench.costs import Estimate
 from murmuration.bench.page import overview, write_page
@@ -21,6 +21,8 @@ from murmuration.commands.console import RunProgress
 from murmuration.sweeps.tasks import Cores
 
 _FAILED_SHOWN = 5
+_WRITTEN = ("table.csv", "table.parquet", "cards.json", "bench.html")
+"""When no cell is left, or the bench is cut short."""
 _WIDTH_MIN = 150
 """Of the table: on a narrower terminal its rows go on in the next line, and no figure is cut off."""
 
@@ -39,6 +41,7 @@ def play_bench(choice: BenchChoice, cores: Cores, folder: Path, as_json: bool) -
     """Play what is missing of the table, and write it; exits with 1 if a cell could not be played."""
     plan = plan_bench(choice)
     console = Console(stderr=True, quiet=as_json)
+    check_files(folder / name for name in _WRITTEN)
     run = BenchRun(plan, folder, choice.brokers, cores)
 
     def tell(estimate: Estimate) -> None:

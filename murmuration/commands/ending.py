@@ -25,7 +25,7 @@ class CutShort(Exception):
         else:
             kept = f"nothing was journaled in {folder}" if folder.exists() else "nothing was kept"
         super().__init__(f"{why}\n{kept}")
-        self.exit_code = _INTERRUPTED if isinstance(cause, KeyboardInterrupt) else 1
+        self.exit_code = _code_of(cause)
 
 
 @contextmanager
@@ -59,7 +59,7 @@ def carry_out(application: typer.Typer) -> None:
     except CutShort as error:
         _stop(f"murmur: {error}", error.exit_code)
     except RunError as error:
-        _stop(f"murmur: {error}", _INTERRUPTED if isinstance(error.__cause__, KeyboardInterrupt) else 1)
+        _stop(f"murmur: {error}", _code_of(error))
     except (typer.Abort, KeyboardInterrupt):
         _stop("murmur: interrupted", _INTERRUPTED)
     except OSError as error:
@@ -68,6 +68,16 @@ def carry_out(application: typer.Typer) -> None:
         if not hasattr(error, "format_message"):
             raise
         _stop(f"murmur: {_of_usage(error)}", 2)
+
+
+def _code_of(cause: BaseException) -> int:
+    """The exit code of a command that this ended early, or what it was made of."""
+    for each in (cause, cause.__cause__):
+        if isinstance(each, KeyboardInterrupt):
+            return _INTERRUPTED
+        if isinstance(each, DiskError) and each.no_place:
+            return 2
+    return 1
 
 
 def _is_journaled(folder: Path) -> bool:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from murmur_pubsub.errors import RunError
-from murmur_pubsub.whole_files import whole
+from murmur_pubsub.whole_files import check_files, whole
 from murmuration.commands.console import RunProgress
 from murmuration.runs.own_modules import find_own_modules
 from murmuration.sweeps.plan import SweepPlan, read_sweep
@@ -18,6 +18,8 @@ from murmuration.sweeps.sweep import SweepEnd, SweepOptions, SweepRun
 from murmuration.sweeps.tasks import Cores
 
 _FAILED_SHOWN = 5
+_WRITTEN = ("table.csv", "table.parquet", "report.html")
+"""When the last point has been judged."""
 
 
 class SweepCutShort(RunError):
@@ -43,6 +45,8 @@ def play_sweep(
     with RunProgress(quiet=as_json) as progress:
         plan = read_sweep(sweep_file, progress.step)
         folder = out or Path("sweeps") / plan.name
+        if judge is not None:
+            check_files(folder / name for name in _WRITTEN)
         sweep = SweepRun(plan, folder, SweepOptions(cores, judge, keep_runs))
         try:
             end = sweep.run(progress.step)

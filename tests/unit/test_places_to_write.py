@@ -1,12 +1,17 @@
 """A place that cannot be written is named by the command that was told it, with the reason, before anything is done."""
 
+import errno
+import os
 import shutil
 from pathlib import Path
 
 import pytest
+import typer
 
 from murmur_pubsub.errors import DiskError, InputError
 from murmur_pubsub.whole_files import whole, write_text
+from murmuration.commands.bench import BenchCutShort
+from murmuration.commands.ending import CutShort, carry_out
 from murmuration.commands.main import application
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import load_scenario
@@ -40,6 +45,12 @@ WRITING = {
     "page": ("page", "run", "--out", "PLACE/page.html"),
     "trace": ("trace", "run", "0:0", "--out", "PLACE/way.svg"),
 }
+LAST = {
+    "analyze": ("run/report.html",),
+    "sweep": ("out/table.csv", "out/table.parquet", "out/report.html"),
+    "bench": ("out/table.csv", "out/table.parquet", "out/cards.json", "out/bench.html"),
+}
+"""What is written when everything else is done."""
 FOLDERS = ("run", "init", "sweep", "hunt", "live", "bench", "zoo", "paper")
 
 
@@ -108,6 +119,42 @@ def test_a_report_that_cannot_be_written_is_named(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("spark_analysis.main.write_report", lambda run: write_text(run / "report.html", "text"))
     with pytest.raises(InputError, match=r"^run/report.html: found a place that cannot be written \(Is a directory\)"):
         murmur("report", "run")
+
+
+@pytest.mark.parametrize(("command", "place"), [(each, place) for each, places in LAST.items() for place in places])
+def test_a_folder_in_the_place_of_what_is_written_last_is_named_at_first(command: str, place: str) -> None:
+    Path(place).mkdir(parents=True)
+    others = sorted(Path().rglob("*"))
+    arguments = (each.replace("PLACE", "out") for each in WRITING.get(command, ("analyze", "run")))
+    with pytest.raises(InputError, match=rf"^{place}: found a folder; allowed: a file, or nothing"):
+        murmur(*arguments)
+    assert sorted(Path().rglob("*")) == others
+
+
+@pytest.mark.parametrize(
+    ("why", "code"), [(errno.EISDIR, 2), (errno.EROFS, 2), (errno.EACCES, 2), (errno.ENOSPC, 1), (errno.EIO, 1)]
+)
+@pytest.mark.parametrize("ends", ["", "run", "bench"])
+def test_a_place_that_turns_out_to_be_none_is_bad_input_and_a_full_disk_is_not(
+    ends: str, why: int, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    writing = typer.Typer()
+
+    @writing.command()
+    def command() -> None:
+        try:
+            with whole(Path("run/report.html")):
+                raise OSError(why, os.strerror(why))
+        except DiskError as error:
+            if not ends:
+                raise
+            raise CutShort(Path("run"), error) if ends == "run" else BenchCutShort(str(error)) from error
+
+    monkeypatch.setattr("sys.argv", ["murmur"])
+    with pytest.raises(SystemExit) as end:
+        carry_out(writing)
+    assert end.value.code == code
+    assert capsys.readouterr().err.startswith(f"murmur: run/report.html: {os.strerror(why)}\n")
 
 
 def test_what_is_below_a_file_is_named_and_not_its_draft() -> None:

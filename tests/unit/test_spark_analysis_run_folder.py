@@ -1,5 +1,7 @@
 """What is wrong with a run folder is found before Spark starts, and named."""
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -33,15 +35,16 @@ def test_the_command_line_wants_one_run_folder(capsys: pytest.CaptureFixture[str
     assert "the folder of a run" in capsys.readouterr().err
 
 
-def test_a_full_disk_exits_with_1_and_the_name_of_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("why", "code"), [(errno.ENOSPC, 1), (errno.EROFS, 2)])
+def test_a_full_disk_exits_with_1_and_no_place_with_2_and_the_name_of_the_file(
+    why: int, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def full(run: Path) -> None:
-        raise DiskError(str(run / "report.html"), "No space left on device")
+    def unwritable(run: Path) -> None:
+        raise DiskError.of(run / "report.html", OSError(why, os.strerror(why)))
 
-    monkeypatch.setattr("spark_analysis.main.analyze", full)
-    assert main([str(tmp_path)]) == 1
-    assert capsys.readouterr() == ("", f"{tmp_path / 'report.html'}: No space left on device\n")
+    monkeypatch.setattr("spark_analysis.main.analyze", unwritable)
+    assert main([str(tmp_path)]) == code
+    assert capsys.readouterr() == ("", f"{tmp_path / 'report.html'}: {os.strerror(why)}\n")
 
 
 def test_positions_go_on_over_the_segments_of_a_writer(tmp_path: Path) -> None:
