@@ -197,6 +197,8 @@ class Observer:
         if not self._only_repairs(entry):
             self._open[step] = entry, hit
             told["breaks"] = True
+        elif not ended and entry.kind not in COMMANDS:  # nothing would ever end it
+            told["moment"] = True
         frame.story.append(told)
         self._carry_out(frame, entry)
         return True

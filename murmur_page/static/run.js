@@ -56,6 +56,7 @@ export class Run {
     if (told.stage !== "done") return;
     fault.from = told.t;
     if (COMMANDS.includes(told.kind)) fault.repairs = true; // it breaks nothing
+    if (told.moment) fault.until = told.t; // an order, or a repair of what was whole
     if (told.ends !== undefined) {
       fault.repairs = fault.repairs || !told.breaks; // a kill may end a stall
       for (const began of this.faults) if (told.ends.includes(began.step)) began.until = told.t;

@@ -162,6 +162,23 @@ def test_a_broker_is_killed_by_hand_and_the_saved_scenario_does_it_again(tmp_pat
     assert rows[0] == rows[1]
 
 
+def test_the_bar_of_an_order_ends(tmp_path: Path) -> None:
+    chain = {"kind": "chain", "brokers": 3}
+    with Cluster.start(chain, routing="cells", reliability="durable", folder=tmp_path / "run") as cluster:
+        cluster.settle()
+        cluster.faults.order("forget", "b0", "b2")
+        cluster.faults.kill("b1")
+        cluster.settle()
+    write_page(tmp_path / "page.html", recorded(tmp_path / "run"))
+    with browser(1280, 800) as driver:
+        driver.get((tmp_path / "page.html").as_uri())
+        until(lambda: is_ready(driver))
+        faults = driver.execute_script("return document.querySelector('.live').page.run.faults")
+    order, kill = faults
+    assert order["until"] == order["from"]
+    assert kill["until"] is None
+
+
 def drawn_colours(driver: Any, name: str) -> int:
     """How many different colours are on that canvas."""
     return int(

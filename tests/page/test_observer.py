@@ -157,6 +157,18 @@ def test_a_stall_and_a_slow_node_end_with_the_kill_and_that_is_no_repair(watched
     assert watched.node("b1") == "up"
 
 
+def test_what_nothing_ends_is_of_a_moment(tmp_path: Path) -> None:
+    """An order, and a repair of what was whole, last no longer than their instant; what breaks lasts."""
+    plan: list[Step] = [
+        (50, FaultKind.ORDER, "b1"), (51, FaultKind.RESUME, "b1"), (52, FaultKind.STALL, "b1"),
+        (53, FaultKind.RESUME, "b1"), (54, FaultKind.PUBLISH, "c0"),
+    ]  # fmt: skip
+    run = written(tmp_path / "run", plan, own=())
+    told = [each for frame in frames_of(run, read_manifest(run), 600) for each in frame.story if each["k"] == "fault"]
+    done = {each["step"]: [key for key in ("breaks", "ends", "moment") if key in each] for each in told}
+    assert done == {0: ["moment"], 1: ["moment"], 2: ["breaks"], 3: ["ends"], 4: []}
+
+
 def test_what_a_plan_does_to_a_node_that_has_died_by_itself_does_not_show_it_alive(tmp_path: Path) -> None:
     plan: list[Step] = [(31, FaultKind.STALL, "b1"), (32, FaultKind.RESUME, "b1"), (33, FaultKind.SLOW, "b2")]
     run = written(tmp_path / "run", plan, back=False)
