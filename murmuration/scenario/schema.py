@@ -20,6 +20,9 @@ from murmuration.scenario.options import number_of
 
 Number = Annotated[float, BeforeValidator(number_of)]
 Probability = Annotated[Number, Field(ge=0, le=1)]
+SEEDS_END = 2**63
+"""Seeds are below it, and -2^63 at least: tables keep 64 bits of them."""
+Seed = Annotated[int, Field(ge=-SEEDS_END, lt=SEEDS_END)]
 
 
 def _parse_delay(value: Any) -> Delay:
@@ -163,7 +166,7 @@ class Scenario(_Section):
     """Letters, digits, `-` and `_`; the run folder has it."""
     description: str = ""
     """For people; `murmur list` shows it."""
-    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] = 1
+    seed: Seed = 1
     """Everything random follows from it."""
     runtime: Literal["ray", "virtual"] = "ray"
     """Live actors, or one process in virtual time."""

@@ -10,12 +10,13 @@ import hashlib
 import itertools
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.progress import Progress
@@ -23,6 +24,7 @@ from murmuration.deployment.build_deployment import build
 from murmuration.scenario.changes import changes_of
 from murmuration.scenario.load import LoadedScenario, load_scenario, why_unreadable
 from murmuration.scenario.options import in_words, is_of_union
+from murmuration.scenario.schema import SEEDS_END, Seed
 from murmuration.scenario.yaml_mapping import KeyLines, read_mapping
 
 POINTS_MAX = 100_000
@@ -39,7 +41,7 @@ class SweepFile(BaseModel):
     set: dict[str, Any] = {}
     grid: dict[str, list[Any]] | None = None
     points: list[dict[str, Any]] | None = None
-    seeds: Annotated[int, Field(ge=1)] | list[int] = 1
+    seeds: Annotated[int, Field(ge=1)] | list[Seed] = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +105,19 @@ def read_sweep(path: Path, progress: Progress = lambda *_: None) -> SweepPlan:
     for parameters in settings:
         loaded = _checked(path, scenario, sweep, parameters)
         progress("checking points", len(points), total)
-        first = loaded.scenario.seed
-        for seed in range(first, first + sweep.seeds) if isinstance(sweep.seeds, int) else sweep.seeds:
+        for seed in _seeds(sweep, loaded.scenario.seed, path, lines):
             points.append(SweepPoint(len(points) + 1, parameters, seed, {**loaded.data, "seed": seed}))
     return SweepPlan(sweep.name, sweep.description, tuple(settings[0]), tuple(points), text)
+
+
+def _seeds(sweep: SweepFile, first: int, path: Path, lines: KeyLines) -> Sequence[int]:
+    """Those of each setting; `first` is the scenario's own."""
+    if not isinstance(sweep.seeds, int):
+        return sweep.seeds
+    if first + sweep.seeds > SEEDS_END:
+        found = f"{sweep.seeds}, from the scenario's {first} on"
+        raise _error(path, lines, ("seeds",), found, f"seeds below {SEEDS_END}")
+    return range(first, first + sweep.seeds)
 
 
 def _settings(sweep: SweepFile, path: Path, lines: KeyLines) -> list[dict[str, Any]]:
@@ -186,9 +197,15 @@ def _error(path: Path, lines: KeyLines, steps: tuple[str, ...], found: str, allo
     return InputError(f"{path}{line}, key {'.'.join(steps)}", found, allowed)
 
 
+def _told(error: ValidationError) -> tuple[ErrorDetails, tuple[str, ...]]:
+    """The first error, and the steps to its key. Of several at one key it is the one that is deepest in what stands
+    there: an item of a list, and not that a list is no number."""
+    found = [(each, tuple(str(step) for step in each["loc"] if not is_of_union(step))) for each in error.errors()]
+    return max((each for each in found if each[1][:1] == found[0][1][:1]), key=lambda each: len(each[1]))
+
+
 def _first_error(error: ValidationError, path: Path, lines: KeyLines) -> InputError:
-    first = error.errors()[0]
-    steps = tuple(str(step) for step in first["loc"] if not is_of_union(step))
+    first, steps = _told(error)
     if first["type"] == "extra_forbidden":
         return _error(path, lines, steps, "an unknown key", ", ".join(SweepFile.model_fields))
     if first["type"] == "missing":

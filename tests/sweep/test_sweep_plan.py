@@ -72,6 +72,15 @@ def test_points_do_not_share_what_they_change(tmp_path: Path) -> None:
         ("grid: {links.loss: [0.1]}\nseeds: []\n", "key seeds"),
         ("grid: {links.loss: [0.1]}\nseeds: 0\n", "key seeds: found 0; allowed: greater than or equal to 1$"),
         ("grid: {links.loss: [0.1]}\nseeds: x\n", "key seeds: found x; allowed: a valid integer$"),
+        ("grid: {links.loss: [0.1]}\nseeds: [1, x]\n", "line 4, key seeds.1: found x; allowed: a valid integer$"),
+        (
+            f"grid: {{links.loss: [0.1, 0.2]}}\nseeds: [1, {10**20}]\n",
+            f"line 4, key seeds.1: found {10**20}; allowed: less than {2**63}$",
+        ),
+        (
+            f"grid: {{links.loss: [0.1]}}\nseeds: [{-(10**20)}]\n",
+            f"key seeds.0: found -{10**20}; allowed: greater than or equal to -{2**63}$",
+        ),
         (
             "grid: {links.loss: [0.1]}\nname: a/b\n",
             "line 4, key name: found a/b; allowed: letters, digits, '-' and '_'",
@@ -85,6 +94,16 @@ def test_points_do_not_share_what_they_change(tmp_path: Path) -> None:
 def test_what_no_run_can_be_made_of_is_named(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InputError, match=f"(?s){message}"):
         plan(tmp_path, text)
+
+
+def test_seeds_that_are_counted_end_where_seeds_do(tmp_path: Path) -> None:
+    file = tmp_path / "some.yaml"
+    file.write_text(f"scenario: parity\nset: {{seed: {2**63 - 2}}}\ngrid: {{links.loss: [0.1]}}\nseeds: 3\n")
+    found = f"line 4, key seeds: found 3, from the scenario's {2**63 - 2} on; allowed: seeds below {2**63}$"
+    with pytest.raises(InputError, match=found):
+        read_sweep(file)
+    file.write_text(file.read_text().replace("seeds: 3", "seeds: 2"))
+    assert [point.seed for point in read_sweep(file).points] == [2**63 - 2, 2**63 - 1]
 
 
 def test_a_folder_is_one_sweeps_and_one_process(tmp_path: Path) -> None:
