@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from murmur_pubsub.dead_nodes import with_the_living
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.faults import DEATHS, REPAIRS, FaultKind
+from murmur_pubsub.faults import REPAIRS, FaultKind
 from murmur_pubsub.json_file import read_json
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.measure import Measure
@@ -261,16 +260,6 @@ class RunManifest:
         """All faults in the order in which they happened, as far as their times tell: a step of a live plan may have
         come later. Of two at one time that which nobody ordered came first: it had to be seen."""
         return sorted(self.faults, key=lambda each: (-1 if each.time_us is None else each.time_us, not each.by_itself))
-
-    @property
-    def kills(self) -> tuple[int, int]:
-        """How many deaths of a live run were ends of processes, and how many threw a node away in one that went on. A
-        step about nodes that are dead already is none."""
-        counts = {True: 0, False: 0}
-        for fault, alive in with_the_living(self.happened):
-            if fault.kind in DEATHS and alive and self.runtime == "ray":
-                counts[fault.in_process] += 1
-        return counts[False], counts[True]
 
     @property
     def has_links(self) -> bool:

@@ -40,6 +40,7 @@ from spark_analysis.course import course_of
 from spark_analysis.damaged_run import DamagedRun
 from spark_analysis.expectations import check_expectations, measured
 from spark_analysis.fault_checks import FaultCheck
+from spark_analysis.fault_plan import kills_of
 from spark_analysis.faults import Faults, Recovery, checks_table
 from spark_analysis.findings import FINDINGS_SCHEMA, Readers, conjured, findings
 from spark_analysis.first_look import FirstLook, look_first, look_first_in_spark
@@ -238,7 +239,7 @@ class _Analysis:
             secret,
             self._faults.causes(self._outcomes) if manifest.promise.durable else Causes(),
             manifest.by_themselves,
-            manifest.kills,
+            kills_of(manifest, self._faults.steps),
             found.refused,
         )
         verdict = decide(facts)

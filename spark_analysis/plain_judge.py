@@ -24,7 +24,7 @@ from spark_analysis.durable_connections import connections_of
 from spark_analysis.excuses import NEVER_OUT, Case, Excuse
 from spark_analysis.expectations import check_expectations, measured
 from spark_analysis.fault_checks import ISSUED_ROWS, FaultCheck, check_commands, check_faults, check_orders
-from spark_analysis.fault_plan import steps_of, windows_of
+from spark_analysis.fault_plan import kills_of, steps_of, windows_of
 from spark_analysis.fault_windows import NEVER_US, Window
 from spark_analysis.given_up import REFUSED_AND_DELIVERED, TOPICS, ToldRow, refused_events
 from spark_analysis.history import History, Life, read_history
@@ -276,7 +276,7 @@ def judgement_of(manifest: RunManifest, history: History) -> Judgement:
         secret,
         _causes(history, manifest, pairs) if manifest.promise.durable else Causes(),
         manifest.by_themselves,
-        manifest.kills,
+        kills_of(manifest, steps),
         _refused_delivered(history, pairs, excused),
     )
     return Judgement(decide(facts), pairs, excused, checks, windows)

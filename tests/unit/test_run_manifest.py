@@ -97,23 +97,6 @@ def test_a_manifest_resolves_names_numbers_and_what_is_away() -> None:
     assert FULL.completeness == "incomplete"
 
 
-def test_kills_of_processes_are_told_from_those_inside_one() -> None:
-    faults = (*FULL.faults, FaultEntry("kill actor of b0", FaultKind.KILL_ACTOR, 2_000, ("b0", "c0")))
-    live = dataclasses.replace(FULL, runtime="ray", faults=faults)
-    assert live.kills == (1, 1)
-    assert dataclasses.replace(live, runtime="virtual").kills == (0, 0), "there are no processes"
-
-
-def test_a_kill_of_a_node_that_had_died_by_itself_is_none() -> None:
-    faults = (
-        FaultEntry("kill b0", FaultKind.KILL, 2_000, ("b0",)),
-        FaultEntry("restart b0", FaultKind.RESTART, 3_000, ("b0",)),
-        FaultEntry("death of b0", FaultKind.KILL, 1_000, ("b0",), by_itself=True),
-        FaultEntry("death of b0", FaultKind.KILL, 4_000, ("b0",), by_itself=True),
-    )
-    assert dataclasses.replace(FULL, runtime="ray", faults=faults).kills == (2, 0)
-
-
 def test_a_manifest_tells_what_a_second_of_a_core_brought() -> None:
     assert FULL.emulated_per_cpu_second == 6.0
     assert dataclasses.replace(FULL, cpu_seconds={}).emulated_per_cpu_second is None
