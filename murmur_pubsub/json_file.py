@@ -26,10 +26,16 @@ def read_json(path: Path, allowed: str) -> dict[str, Any]:
     return document
 
 
-def check_keys(kind: type, document: Any, path: Path) -> None:
-    """Raise `InputError` naming file and key unless the document has what that dataclass has; it may have more."""
+def check_keys(kind: type, document: Any, path: Path, anew: str | None = None) -> None:
+    """Raise `InputError` naming file and key unless the document has what that dataclass has; it may have more. `anew`:
+    what to do about a key that is not there, as in what an older version wrote."""
     if isinstance(document, dict):
-        names = {field.name for field in dataclasses.fields(kind)}
+        fields = dataclasses.fields(kind)
+        needed = (each.name for each in fields if each.default is each.default_factory is dataclasses.MISSING)
+        absent = next((name for name in needed if name not in document), None)
+        if absent is not None and anew is not None:
+            raise InputError(f"{path}, key {absent}", "nothing", anew)
+        names = {field.name for field in fields}
         document = {key: each for key, each in document.items() if key in names}
     from_plain(kind, document, str(path))
 

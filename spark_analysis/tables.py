@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.json_file import check_keys, read_json, taken_apart
-from murmur_pubsub.verdict_file import read_verdict
+from murmur_pubsub.verdict_file import read_verdict, written_anew
 from murmur_pubsub.whole_files import new_folder, written_to
 from spark_analysis.findings_file import read_findings
 from spark_analysis.given_up import REFUSED_AND_DELIVERED
@@ -154,7 +154,7 @@ class AnalysisFolder:
             summary = read_json(path, _ANALYSED)
         except FileNotFoundError:
             raise InputError(str(path), "no such file", _ANALYSED) from None
-        check_keys(_Summary, summary, path)
+        check_keys(_Summary, summary, path, written_anew(self.folder.parent))
         return summary
 
     def _write_csv(self, name: str, frame: pd.DataFrame) -> None:

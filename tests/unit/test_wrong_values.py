@@ -3,6 +3,7 @@
 import contextlib
 import json
 import random
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -91,6 +92,30 @@ def test_it_is_told_by_the_name_of_the_file(
     lines = _documents(place / file)
     _write(place / file, [*lines[:-1], _with(lines[-1], where, value)])
     with pytest.raises(InputError, match=f"^{place / file}"):
+        _carry_out(place, command)
+
+
+@pytest.mark.parametrize(
+    ("command", "file", "key"),
+    [
+        ("page", "verdict.json", "kills_in_process"),
+        ("compare", "verdict.json", "reason"),
+        ("report", "verdict.json", "delay_live_p99_us"),
+        ("report", "summary.json", "last_us"),
+    ],
+)
+def test_of_a_key_that_an_older_version_did_not_write_it_says_what_writes_it(
+    command: str, file: str, key: str, folders: Path, tmp_path: Path
+) -> None:
+    place = _copied(folders, tmp_path / "folders")
+    path = place / "run" / "analysis" / file
+    (document,) = _documents(path)
+    del document[key]
+    _write(path, [document])
+    told = (
+        f"{path}, key {key}: found nothing; allowed: what this version of murmur writes there (`murmur analyze {place}"
+    )
+    with pytest.raises(InputError, match=f"^{re.escape(told)}/run` judges the run again"):
         _carry_out(place, command)
 
 
