@@ -142,7 +142,8 @@ class Excuses:
             return self._doubled(case, passage)
         if case.finding == "out_of_order":
             if not passage.hops:
-                return self._near_in_time(case, "reorders")
+                near = self._near_in_time(case, "reorders")
+                return near or (None if self._one_way else self._near_in_time(case, "diverts"))
             excuse = self._changed_link(case, passage, "reorders") or self._second_copy(case, passage)
             return excuse or self._held_back(case, passage)
         if case.early and case.delivered_us is not None:

@@ -87,3 +87,16 @@ def test_an_event_on_a_detour_is_overtaken_when_the_shorter_way_is_there_again(
     cut = window(FaultKind.CUT, "m0a", "m00a", links=frozenset({frozenset(("m0a", "m00a"))}))
     case = Case("out_of_order", "c0", "c1", at_us, at_us + 60, later=passed(later) if later else None)
     assert (Excuses([cut], links, homes).explain(case, passed(BY_M0B)) is not None) == is_excused
+
+
+@pytest.mark.parametrize(
+    ("meshed", "at_us", "is_excused"), [(True, 100, True), (False, 100, False), (True, 1_000_000, False)]
+)
+def test_where_a_journal_tells_of_no_messages_a_fault_excuses_order_if_there_are_several_ways(
+    meshed: bool, at_us: int, is_excused: bool
+) -> None:
+    """A schedule of cells/best_effort: a link was narrow, and brokers were restarted one after the other."""
+    links = [("p0", "m0a"), ("m0a", "m00a"), ("c0", "p0"), ("c1", "m00a"), *([("p0", "m00a")] if meshed else [])]
+    excuses = Excuses([window(FaultKind.KILL, "m0a")], links, {"c0": "p0", "c1": "m00a"})
+    case = Case("out_of_order", "c0", "c1", at_us, at_us + 60)
+    assert (excuses.explain(case, Passage({"c0": at_us}, hops=False)) is not None) == is_excused
