@@ -341,7 +341,8 @@ class ObservedRun(VirtualRun):
     def _settled(self, until_us: int) -> None:
         super()._settled(until_us)
         if self._latecomers:
-            self._latecomers, self._kept_soon = False, (self._kept_soon or Counter()) | self._kept_now()
+            self._kept_soon = (self._kept_soon or Counter()) | self._kept_now()
+            self._latecomers = self._in_force.any_away  # its broker may be, and has to hear yet what it wants
         self._in_force.settled()
 
 

@@ -1,9 +1,11 @@
 """Memory that does not shrink: what a machine keeps when all is over is compared with what it kept at first."""
 
 from collections import deque
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from murmuration.hunt.memory import kept_by
 from murmuration.hunt.symptoms import tried
@@ -107,3 +109,9 @@ def test_a_subend_without_messages_forgets_which_subscriptions_have_begun(step: 
         subend.next = step * version
     assert sum(kept_by(subend).values()) <= 2
     assert subend.reach(1_000) == 99
+
+
+def test_what_is_kept_for_clients_that_come_while_their_broker_is_away_is_no_growth() -> None:
+    """A schedule of irbr_members/best_effort: they came and went by a churn trace, and their broker was dead at first."""
+    schedule = yaml.safe_load((Path(__file__).parent / "late_clients.yaml").read_text())
+    assert tried(schedule).symptom is None
