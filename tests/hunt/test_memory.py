@@ -112,6 +112,6 @@ def test_a_subend_without_messages_forgets_which_subscriptions_have_begun(step: 
 
 
 def test_what_is_kept_for_clients_that_come_while_their_broker_is_away_is_no_growth() -> None:
-    """A schedule of irbr_members/best_effort: they came and went by a churn trace, and their broker was dead at first."""
+    """A schedule of irbr_members/best_effort: they came and went by a trace, and their broker was dead at first."""
     schedule = yaml.safe_load((Path(__file__).parent / "late_clients.yaml").read_text())
     assert tried(schedule).symptom is None
