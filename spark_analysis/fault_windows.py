@@ -288,14 +288,11 @@ class _Ends:
         self._steps = steps
         self._about: dict[str, list[int]] = {}
         self._back: dict[str, list[int]] = {}
-        self._hits: list[frozenset[str]] = []
-        """The nodes that each step is about: of a lost host some may be dead already, and started on another one."""
         dead = Dead()
         for place, step in enumerate(steps):
             for name in step.nodes or ("",):
                 self._about.setdefault(name, []).append(place)
             hit = dead.hit_by(step)
-            self._hits.append(hit)
             for name in hit if step.kind in RETURNS else ():
                 self._back.setdefault(name, []).append(place)
 
@@ -320,7 +317,7 @@ class _Ends:
             return False
         if step.kind in _LINK_FAULTS:
             return set(later.nodes) == set(step.nodes)
-        return step.kind is FaultKind.PARTITION or not self._hits[place].isdisjoint(step.nodes)
+        return step.kind is FaultKind.PARTITION or bool(set(later.nodes) & set(step.nodes))
 
 
 def _first_after(place: int, places: Sequence[int]) -> int | None:

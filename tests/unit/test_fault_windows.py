@@ -4,7 +4,7 @@ import pytest
 
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.promise import Recovery
-from spark_analysis.fault_windows import NEVER_US, FaultStep, fault_windows
+from spark_analysis.fault_windows import FaultStep, fault_windows
 
 BROKERS = frozenset({"b0", "b1", "b2"})
 RECOVERS = Recovery(repaired_us=50, founded_us=1_000)
@@ -86,23 +86,6 @@ def test_a_broker_that_was_dead_before_its_actor_is_still_away_when_all_others_f
 
 def test_the_return_of_a_host_on_which_nobody_was_yet_is_nothing() -> None:
     assert hit((FaultKind.LOSE_HOST, ""), (FaultKind.RETURN_HOST, "")) == [(FaultKind.LOSE_HOST,)]
-
-
-@pytest.mark.parametrize("kind", [FaultKind.STALL, FaultKind.SLOW])
-@pytest.mark.parametrize("is_started", [True, False], ids=["started on another host", "dead until then"])
-def test_the_return_of_a_host_ends_a_stall_of_those_alone_that_it_brings_back(
-    kind: FaultKind, is_started: bool
-) -> None:
-    """A guided hunt found it: a broker had died, and was started on another host while its own was lost."""
-    lost, back = ((each, ("b0", "b1")) for each in (FaultKind.LOSE_HOST, FaultKind.RETURN_HOST))
-    happened = [(KILL, ("b0",)), lost, *([(RESTART, ("b0",))] if is_started else []), (kind, ("b0",)), back]
-    steps = [
-        FaultStep(at_us, each, str(each), names, work_us=9, ordered_us=at_us, in_effect_us=at_us)
-        for at_us, (each, names) in enumerate(happened, 1)
-    ]
-    windows = fault_windows(steps, [], [], 1_000, has_links=True, recovers=None, brokers=BROKERS)
-    (ended_us,) = {each.undone_us for each in windows if each.step.kind is kind}
-    assert ended_us == (NEVER_US if is_started else len(happened))
 
 
 def hit(*happened: tuple[FaultKind, str]) -> list[tuple[object, ...]]:
