@@ -230,7 +230,7 @@ MENDS = (
     ), drawn_test="events beside moves"),
     Mend("A Vinifera node that had just moved", PlantedBug(
         "what goes back goes by where those are that have moved", _VINIFERA, "routing/smallworld/rendezvous.py",
-        "former = overlay.ring_before(self._moved_lately()).next_hop", "former = overlay.ring_before({}).next_hop",
+        "            moved = self._moved_lately()\n", "            moved: dict[NodeName, int] = {}\n",
     ), drawn_test="events of two that jump"),
     Mend("A Vinifera node knew old profiles", PlantedBug(
         "hearsay of a neighbour that was heard since is not looked at", _VINIFERA, "routing/smallworld/neighbours.py",

@@ -307,22 +307,21 @@ class _Ends:
             found = [(None if back is None else self._steps[back], frozenset(names)) for back, names in by.items()]
             return found or [(step, nodes)]  # what nobody is hit by is over at once
         later = (each for name in step.nodes or ("",) for each in self._about.get(name, ()) if each > place)
-        last = min((each for each in later if self._undoes(each, step)), default=None)
+        last = min((each for each in later if _undoes(self._steps[each], step)), default=None)
         return [(None if last is None else self._steps[last], nodes)]
-
-    def _undoes(self, place: int, step: FaultStep) -> bool:
-        """Does the step at that place, which has a node of the other, end that?"""
-        later = self._steps[place]
-        if later.kind not in UNDONE_BY.get(step.kind, ()):
-            return False
-        if step.kind in _LINK_FAULTS:
-            return set(later.nodes) == set(step.nodes)
-        return step.kind is FaultKind.PARTITION or bool(set(later.nodes) & set(step.nodes))
 
 
 def _first_after(place: int, places: Sequence[int]) -> int | None:
     following = bisect.bisect_right(places, place)
     return places[following] if following < len(places) else None
+
+
+def _undoes(later: FaultStep, step: FaultStep) -> bool:
+    if later.kind not in UNDONE_BY.get(step.kind, ()):
+        return False
+    if step.kind in _LINK_FAULTS:
+        return set(later.nodes) == set(step.nodes)
+    return step.kind is FaultKind.PARTITION or bool(set(later.nodes) & set(step.nodes))
 
 
 def _links_of(step: FaultStep, links: Iterable[tuple[str, str]], has_links: bool) -> frozenset[frozenset[str]]:

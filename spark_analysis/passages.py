@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from murmur_pubsub.journal import NONE, DropReason, RowKind
+from spark_analysis.search_tree import search_tree
 
 PASSAGE_KINDS = (RowKind.PUBLISH, RowKind.SEND, RowKind.RECEIVE, RowKind.DROP, RowKind.DUPLICATE)
 ON_THE_WAY_US = 1_000_000
@@ -64,17 +65,15 @@ class Passage:
         """Did another event come to the subscriber by other nodes? If nothing is known of that, it is not known."""
         return later is not None and self.way_taken(publisher, client) != later.way_taken(publisher, client)
 
-    def beyond(self, broker: str, clients: Container[str]) -> set[str]:
+    def beyond(self, broker: str, clients: Container[str]) -> Sequence[str]:
         """The broker, and those to which the event may have come by it; none if it had the event from clients alone."""
         if all(each.sender in clients for each in self.sent if each.receiver == broker):
-            return set()
-        found, left = {broker}, [broker]
-        while left:
-            here = left.pop()
-            nexts = {each.receiver for each in self.sent if each.sender == here and each.receiver in self.received}
-            left += nexts - found
-            found |= nexts
-        return found
+            return ()
+        onward: dict[str, list[str]] = {}
+        for each in self.sent:
+            if each.receiver in self.received:
+                onward.setdefault(each.sender, []).append(each.receiver)
+        return list(search_tree(broker, onward))
 
     def led(self, later: "Passage", sender: str, receiver: str) -> bool:
         """Does the journal show that another event crossed that link, too, and did not overtake this one there?"""

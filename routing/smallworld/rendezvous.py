@@ -320,10 +320,11 @@ class RendezvousRouter(Router):
             # Whoever is closest has just moved there, and does not know yet what is wanted there.
             if self._seen.again((*key, BACK)):
                 return self._down(event, target, None, back)
-            former = overlay.ring_before(self._moved_lately()).next_hop(value)
+            moved = self._moved_lately()
+            former = overlay.ring_before(moved).next_hop(value)
             if former == came_from and is_first != overlay.moves:
                 # It has passed the event to this node as the former owner, or takes it for one that has not moved.
-                former = overlay.ring_before(self._moved_lately(), besides=came_from).next_hop(value)
+                former = overlay.ring_before(moved, besides=came_from).next_hop(value)
             if former is not None and (is_first or former != came_from):
                 down = self._down(event, target, None, back) if back and overlay.moves else []
                 return [Hop(former, (*target, BACK)), *(each for each in down if each.peer != former)]

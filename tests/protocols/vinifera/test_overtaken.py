@@ -105,11 +105,25 @@ def all_came(
         assert network.got(event) == due, f"seed {seed}: event {event}, x = {x}"
 
 
+def events_in(
+    network: StructuredNetwork, rng: random.Random, count: int, step_us: int, where: tuple[int, int], by: Sequence[str]
+) -> dict[int, float]:
+    """Publish so many events, each less than `step_us` after the one before, by any of these nodes; the x of each.
+    `where`: the least identifier that it may be hashed to, and how many there are."""
+    begin, size = where
+    published: dict[int, float] = {}
+    for _ in range(count):
+        network.runtime.run(until_us=network.runtime.now_us + rng.randrange(step_us))
+        x = (begin + rng.randrange(size)) % RING_SIZE / RING_SIZE
+        published[network.publish(rng.choice(by), {"x": x})] = x
+    return published
+
+
 def events_beside_moves(seed: int, _: Path, spread: Spread = "none", routing: str = "vinifera") -> None:
     """Nodes take a part of their successors' ranges, while events are on their way there. All get what they want."""
     rng = random.Random(f"{seed}/events beside moves")
     network, wanted = interested_network(rng, seed, spread, routing)
-    runtime, published = network.runtime, dict[int, float]()
+    published: dict[int, float] = {}
     for mover in rng.choices(network.up, k=10):
         begin_round(network, mover)
         router = router_of(network, mover)
@@ -117,10 +131,7 @@ def events_beside_moves(seed: int, _: Path, spread: Spread = "none", routing: st
         assert successor is not None
         gap = (successor.identifier - own) % RING_SIZE
         move(network, mover, (own + gap // 2) % RING_SIZE)
-        for _event in range(20):
-            runtime.run(until_us=runtime.now_us + rng.randrange(2_000))
-            x = (own + rng.randrange(gap // 2 + 1)) % RING_SIZE / RING_SIZE
-            published[network.publish(rng.choice(network.up), {"x": x})] = x
+        published |= events_in(network, rng, 20, 2_000, (own, gap // 2 + 1), network.up)
         network.quiet()
         network.rounds(2)
     all_came(network, published, wanted, seed)
@@ -140,7 +151,7 @@ def events_beside_jumps(seed: int, _: Path, spread: Spread = "none", routing: st
     """Nodes leave their places for other parts of the ring, while events of their former ranges are published."""
     rng = random.Random(f"{seed}/events beside jumps")
     network, wanted = interested_network(rng, seed, spread, routing)
-    runtime, published = network.runtime, dict[int, float]()
+    published: dict[int, float] = {}
     for mover in rng.choices(network.up, k=8):
         begin_round(network, mover)
         overlay = router_of(network, mover).overlay
@@ -148,10 +159,7 @@ def events_beside_jumps(seed: int, _: Path, spread: Spread = "none", routing: st
         begin = overlay.predecessor.identifier
         gap = (overlay.me.identifier - begin) % RING_SIZE
         jump(network, mover, rng.randrange(RING_SIZE))
-        for _event in range(40):
-            runtime.run(until_us=runtime.now_us + rng.randrange(30_000))
-            x = (begin + 1 + rng.randrange(gap)) % RING_SIZE / RING_SIZE
-            published[network.publish(rng.choice(network.up), {"x": x})] = x
+        published |= events_in(network, rng, 40, 30_000, (begin + 1, gap), network.up)
         network.quiet()
         network.rounds(2)
     all_came(network, published, wanted, seed)
@@ -172,7 +180,7 @@ def events_of_two_that_jump(seed: int, _: Path, spread: Spread = "none", routing
     for the former owner of what it publishes there."""
     rng = random.Random(f"{seed}/events of two that jump")
     network, wanted = interested_network(rng, seed, spread, routing)
-    runtime, published = network.runtime, dict[int, float]()
+    published: dict[int, float] = {}
     for _turn in range(8):
         owner, first = rng.sample(network.up, k=2)
         begin_round(network, first)
@@ -186,10 +194,7 @@ def events_of_two_that_jump(seed: int, _: Path, spread: Spread = "none", routing
         second = next_to_begin_a_round(network, besides=(owner, first, overlay.predecessor.name))
         jump(network, second, (begin + gap // 2) % RING_SIZE)
         step_us = rng.choice((2_000, 30_000))
-        for _event in range(20):
-            runtime.run(until_us=runtime.now_us + rng.randrange(step_us))
-            x = (begin + 1 + rng.randrange(gap // 2)) % RING_SIZE / RING_SIZE
-            published[network.publish(rng.choice((second, *network.up)), {"x": x})] = x
+        published |= events_in(network, rng, 20, step_us, (begin + 1, gap // 2), (second, *network.up))
         network.quiet()
         network.rounds(3)
     all_came(network, published, wanted, seed)
