@@ -5,8 +5,8 @@ subscriber) pairs with its own evaluation of the filters (`spark_analysis.evalua
 
 - a subscription lives from its issue to its withdrawal, and each of the two settles at the first SETTLED row
   whose value is not before it: from then on every broker that must know it does;
-- a pair is *required* if a matching subscription had settled when the event was published, and was not
-  withdrawn until a grace after that;
+- a pair is *required* if a matching subscription had settled before the event was published, and was withdrawn more
+  than a grace after that, or never. Within a microsecond nobody can tell what came first;
 - a pair is *allowed* if a matching subscription had been issued when the event was published, or within a grace after
   that, and had not been withdrawn, with the withdrawal settled a grace ago, when it was published. Where the promise
   is to keep events for later subscribers, it need only have been issued before the delivery. No pair is allowed of an
@@ -261,8 +261,8 @@ def outcomes(
     pairs = _with_refused(matched, refused).join(known if many else F.broadcast(known), "filter_number")
     published = F.col("published_us")
     grace_us = rules.withdrawal_grace_us
-    required = (F.col("settled_us") <= published) & (
-        F.col("withdrawn_us").isNull() | (published <= F.col("withdrawn_us") - grace_us)
+    required = (F.col("settled_us") < published) & (
+        F.col("withdrawn_us").isNull() | (published < F.col("withdrawn_us") - grace_us)
     )
     ended_us = F.least("withdrawal_settled_us", F.col("withdrawn_us") + rules.recovery_limit_us)  # skips nulls
     alive = (ended_us.isNull() | (published <= ended_us + grace_us)) & ~F.col("refused")

@@ -117,7 +117,7 @@ def judge_history(history: History, rules: Rules) -> PlainVerdict:
         before_us = published_us + rules.withdrawal_grace_us
         for subscriber, held in held_by.items():
             matching[event, subscriber] = held
-            requiring = [life for life in held if life.settled_us <= published_us and before_us <= life.withdrawn_us]
+            requiring = [life for life in held if life.settled_us < published_us and before_us < life.withdrawn_us]
             if requiring:
                 until_us = max(life.withdrawn_us for life in requiring)
                 verdict.required_until_us[event, subscriber] = int(min(until_us, NEVER_US))

@@ -179,7 +179,7 @@ class RunningJudge:
             lives = self._lives[wanted]
             for row in columns.matching(condition).tolist():
                 for life in lives:
-                    if life.settled_us <= times[row] <= life.withdrawn_us - self._grace_us:
+                    if life.settled_us < times[row] < life.withdrawn_us - self._grace_us:
                         owed[row].add(life.subscriber)
         for (event, known), subscribers in zip(due.items(), owed, strict=True):
             self._judge(event, known, subscribers)

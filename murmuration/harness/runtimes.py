@@ -71,6 +71,7 @@ class _VirtualClusterRuntime:
 
     def settle(self) -> None:
         self._run.settle()
+        self._run.advance(1)  # what is published next is published after the settling, not in its microsecond
 
     def drain(self) -> None:
         self._run.drain()
