@@ -25,6 +25,8 @@ Lost = tuple[NodeName, int, int, int]
 class LostBuffer:
     """What is known to be lost, oldest first, at most `capacity` entries; found by pattern and by source."""
 
+    remembers: ClassVar = ("_since_us", "_by_pattern", "_by_source")  # what is lost is looked for `lost_age_us` long
+
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._since_us: dict[Lost, int] = {}

@@ -12,6 +12,7 @@ it: when the tree was broken and is mended, the subscribers behind it find by th
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar
 
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
@@ -37,6 +38,8 @@ class _Entry:
 class SubscriptionTable:
     """Pairs of (node, pattern). `local`: signature of each pattern held here, to the time since when it is. `fresh`:
     patterns that have come to be known, until whoever looks at them takes them out."""
+
+    remembers: ClassVar = ("_lingering",)  # what was withdrawn within `linger_us` before the last event or change
 
     def __init__(self, linger_us: int) -> None:
         self.local: dict[int, int] = {}
@@ -132,6 +135,7 @@ class SubscriptionTable:
 
     def _change(self, patterns: Iterable[Filter], side: NodeName | None, holds: bool, now_us: int) -> list[Effect]:
         self._held = None
+        self._forget(now_us)
         forwarded: dict[NodeName, list[Filter]] = {}
         withdrawn: dict[NodeName, list[Filter]] = {}
         for pattern in patterns:
@@ -143,7 +147,7 @@ class SubscriptionTable:
             else:
                 entry.holders.pop(side, None)
                 if not entry.holders:
-                    self._lingering[number] = now_us
+                    self._lingering.setdefault(number, now_us)
             for peer in self.neighbours:
                 wanted = len(entry.holders) > (peer in entry.holders)
                 if wanted and peer not in entry.told:

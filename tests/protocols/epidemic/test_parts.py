@@ -264,6 +264,20 @@ def test_epidemic_s2_1_a_pattern_is_told_once_in_each_direction() -> None:
     assert [each.to for each in table.on_forwarded("y", [pattern("a")], 0) if isinstance(each, Send)] == ["x"]
 
 
+def test_patterns_that_come_and_go_where_no_event_passes_are_forgotten() -> None:
+    """A hunt found it: what had lingered was forgotten when an event came only."""
+    table = SubscriptionTable(linger_us=10)
+    for now_us in range(1_000):
+        table.on_link_up("x")
+        table.on_forwarded("x", [pattern(f"a{now_us}")], now_us)
+        if now_us % 2:
+            table.on_withdrawn("x", [pattern(f"a{now_us}")], now_us)
+            table.on_withdrawn("x", [pattern(f"a{now_us}")], now_us)
+        table.on_link_down("x", now_us)
+        table.check_invariants()
+    assert len(table) <= 11
+
+
 # ------------------------------------------------------------------------------------------------ bad input
 SCENARIO: dict[str, Any] = {
     "overlay": {"kind": "balanced", "brokers": 4},
