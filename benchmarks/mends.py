@@ -322,6 +322,7 @@ NO_SCHEDULE = {
     "A message that a client's link had lost": "the judge does not ask how late a message came",
     "A publishers' broker that had lost its disk never": "the judge excuses what a lost disk may have taken with it",
     "Two brokers of a redundant pubend had lost both logs": "only a guided hunt has shown it",
+    "A broker of multipath was dead, and the one behind it": "only a hunt of varied schedules has shown it",
     "A publishers' broker that restarted heard from a client": "only a guided hunt has shown it",
     "Who was cut off when a publishers' broker began": "the judge allows for who has to be told again",
     "A publishers' broker that was restarted kept in its log": "only a guided hunt has shown it",

@@ -20,9 +20,9 @@ class Watch:
         self.unanswered: dict[NodeName, int] = {}
 
     def ask(self, watched: Iterable[NodeName]) -> list[NodeName]:
-        """Each of these is asked (again), and no other; those that have just run out of patience."""
+        """Each of these is asked (again), and no other; those that have left so many requests unanswered."""
         self.unanswered = {peer: self.unanswered.get(peer, 0) for peer in watched}
-        gone = [peer for peer, count in self.unanswered.items() if count == PATIENCE]
+        gone = [peer for peer, count in self.unanswered.items() if count >= PATIENCE]
         for peer in self.unanswered:
             self.unanswered[peer] += 1
         return gone

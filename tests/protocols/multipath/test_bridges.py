@@ -13,8 +13,9 @@ from workloads.overlay import Overlay
 CHAIN = Overlay(tuple(f"b{n}" for n in range(8)), tuple((f"b{n}", f"b{n + 1}") for n in range(7)))
 
 
-def a_chain(folder: Path, delta: int = 4, datagrams: LinkSpec = CONSTANT) -> Network:
-    network = Network(CHAIN, folder, parameters(delta=delta, round_us=2_000 * MS), datagrams=datagrams)
+def a_chain(folder: Path, delta: int = 4, datagrams: LinkSpec = CONSTANT, watch_ms: int = 50) -> Network:
+    given = parameters(delta=delta, round_us=2_000 * MS, watch_us=watch_ms * MS)
+    network = Network(CHAIN, folder, given, datagrams=datagrams)
     for name in network.names:
         network.subscribe(name, "x = 1")
     network.run_ms(60)
@@ -62,6 +63,21 @@ def test_brokers_that_die_together_are_bridged_though_nobody_sees_all_of_them_go
     network.run_ms(1_000)
     assert there_and_back(network) == (12, 12)
     network.check_from_scratch()
+
+
+@pytest.mark.parametrize("dead_ms", [3_000, 3_100, 3_200, 3_300])  # at one of these nobody is asked meanwhile
+def test_who_had_not_answered_is_passed_by_though_the_broker_before_it_blinked(dead_ms: int, tmp_path: Path) -> None:
+    """A hunt found it: the one behind was asked on, and not taken for away a second time."""
+    network = a_chain(tmp_path, watch_ms=400)
+    for name in ("b3", "b4"):
+        network.runtime.crash(name)
+    network.run_ms(dead_ms)
+    network.runtime.restart("b3", network.machine("b3", 1))
+    network.run_ms(150)  # its links are up after 100 ms
+    network.runtime.crash("b3")
+    network.run_ms(3_000)
+    assert there_and_back(network) == (12, 12)
+    network.settle()
 
 
 def test_a_bridge_is_opened_anew_to_a_broker_that_blinked(tmp_path: Path) -> None:
