@@ -20,11 +20,12 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from actors.actor_settings import ActorSettings
 from actors.clock import Clock
 from actors.node_actor import NodeActor
-from actors.processes import ProcessGoneError, ProcessPlace, await_answer, living_hosts
+from actors.processes import ProcessGoneError, ProcessPlace, await_answer, done_on, has_died, living_hosts
 from actors.resident import Arrival, Listening
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import InputError, RunError
 from murmur_pubsub.faults import link_key
+from murmur_pubsub.journal_sealing import seal_unheard
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import NodeName
 from murmur_pubsub.protocol_error import ProtocolError, unsettled_error
@@ -93,6 +94,8 @@ class ActorGroup:
         self._clock = clock
         self.disks_lost: dict[NodeName, None] = {}
         """The nodes that start without what they had stored."""
+        self.unheard: dict[NodeName, None] = {}
+        """The nodes whose last process was gone before it had answered."""
         self._ahead_us: dict[NodeName, int] = {}
         """By how much each node's clock is ahead of the driver's, at most: a question takes its time."""
         self._zeros_ns: dict[str, int] = {}
@@ -178,8 +181,14 @@ class ActorGroup:
     # ------------------------------------------------------------------------------------------ starting
     def start(self, names: Sequence[NodeName]) -> None:
         """Make (the next incarnation of) these nodes, in new processes where theirs are not there, and have them
-        listen; `introduce` starts their machines."""
+        listen; `introduce` starts their machines. Raises `ProcessGoneError` for a process that dies of it."""
+        for error in self.listen(names).values():
+            raise error
+
+    def listen(self, names: Sequence[NodeName]) -> dict[tuple[NodeName, ...], ProcessGoneError]:
+        """The same; the nodes of each process that has died before it had answered, with the error about it."""
         pending: _Pending = {}
+        died: dict[tuple[NodeName, ...], ProcessGoneError] = {}
         for number, nodes in self._by_actor(names).items():
             if number not in self._actors or number in self._without_process:
                 self._actors[number] = self._new_process(nodes[0])
@@ -187,12 +196,22 @@ class ActorGroup:
             actor = self._actors[number]
             pending[tuple(nodes)] = actor, actor.listen.remote([self._arrival(name) for name in nodes])
         for here, (actor, reference) in pending.items():
-            found: dict[NodeName, Listening] = self._answer(here, actor, reference, wanted=True)
+            try:
+                found: dict[NodeName, Listening] = self._answer(here, actor, reference, wanted=True)
+            except ProcessGoneError as error:
+                if not has_died(error.__cause__):
+                    raise
+                died[here] = error
+                self.unheard |= dict.fromkeys(here)
+                continue
             for name, listening in found.items():
                 self.addresses[name] = (listening.host, listening.port)
                 self.places[name] = listening.place
+                for known_of_the_former in (self.unheard, self.disks_lost, self._ahead_us):
+                    known_of_the_former.pop(name, None)
                 if listening.zero_ns is not None:
                     self._zeros_ns.setdefault(listening.place.host, listening.zero_ns)
+        return died
 
     def _new_process(self, name: NodeName) -> Any:
         number = self._deployment.hosts.get(name, 0)
@@ -204,13 +223,11 @@ class ActorGroup:
     def _arrival(self, name: NodeName) -> Arrival:
         incarnation = self.incarnations[name] = self.incarnations.get(name, -1) + 1
         host, former = self.hosts[self._deployment.hosts.get(name, 0)], self.places.get(name)
-        zero_ns, ahead_us, not_before_us = self._zeros_ns.get(host), self._ahead_us.pop(name, 0), 0
+        zero_ns, ahead_us, not_before_us = self._zeros_ns.get(host), self._ahead_us.get(name, 0), 0
         if former is not None and (former.host != host or zero_ns is None):
             # Of the former incarnation's clock only this is known, and its last input lies behind the driver's now.
             not_before_us = self._clock.now_us() + ahead_us
-        disk_lost = name in self.disks_lost
-        self.disks_lost.pop(name, None)
-        script = self._deployment.scripts.get(name)
+        script, disk_lost = self._deployment.scripts.get(name), name in self.disks_lost
         return Arrival(self.specs[name], script, incarnation, not_before_us, zero_ns, disk_lost)
 
     def introduce(self, names: Sequence[NodeName]) -> None:
@@ -221,9 +238,8 @@ class ActorGroup:
         self.ask("dial", arguments={name: (self._dials[name],) for name in names})
 
     def bring_back(self, names: Sequence[NodeName]) -> None:
-        """Nodes that are down start again, under their old names at new addresses. The others are told of that first,
-        so that they can answer what these send as they start."""
-        self.start(names)
+        """Nodes that were down, and `listen`, start again, under their old names at new addresses. The others are told
+        of that first, so that they can answer what these send as they start."""
         moved = {name: self.addresses[name] for name in names}
         for other in list(self.stalled):
             self._actors[self._actor_of[other]].moved.remote(moved)  # it hears of it later
@@ -232,6 +248,20 @@ class ActorGroup:
             del self.down[name]
         self.ask("sever", arguments={name: self.cut_off_from(name) for name in names})
         self.introduce(names)
+
+    def seal_unheard(self, name: NodeName) -> None:
+        """Seal the journal of a node whose process was gone before it had said that it keeps one."""
+        number = self._deployment.hosts.get(name, 0)
+        folder, incarnation, run = self.journal_folder(name), self.incarnations[name], self.settings.run.identifier
+        what = folder, name, self.settings.numbers[name], incarnation, run
+        if len(self.hosts) == 1:
+            seal_unheard(*what)
+            return
+        try:
+            done_on(self.hosts[number], seal_unheard, *what)
+        except ray.exceptions.RayError:
+            if self.hosts[number] in living_hosts():
+                raise
 
     # -------------------------------------------------------------------------------------------- asking
     def ask(

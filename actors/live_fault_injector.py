@@ -121,11 +121,14 @@ class LiveFaultInjector:
             if group.host_is_gone(number, ask=True):
                 self.host_vanished(number)
                 return
-            self._take_down(names)
-            group.process_gone(names)
-            self._own_deaths |= dict.fromkeys(names)
-            self._note(*self._observe(FaultKind.KILL, tuple(names)))
+            self._died(names)
             self.seal_gone()
+
+    def _died(self, names: Sequence[NodeName]) -> None:
+        self._take_down(names)
+        self._group.process_gone(names)
+        self._own_deaths |= dict.fromkeys(names)
+        self._note(*self._observe(FaultKind.KILL, tuple(names)))
 
     def host_returned(self, number: int, identifier: str) -> None:
         """The host is back, under another identifier: its nodes start on it, with the logs that are there. Those that a
@@ -176,7 +179,9 @@ class LiveFaultInjector:
         group = self._group
         while self._gone:
             name = self._gone.pop()
-            if is_here(group.places[name]):
+            if name in group.unheard:
+                group.seal_unheard(name)
+            elif is_here(group.places[name]):
                 seal_series(group.journal_folder(name), name, group.incarnations[name])
 
     def _do(self, step: int, fault: Fault) -> None:
@@ -313,11 +318,19 @@ class LiveFaultInjector:
         """Start the next incarnations of these nodes and let them go on with their scripts."""
         group = self._group
         self._forget_own_deaths(names)  # what they die of from now on is another death
-        group.bring_back(names)
-        self._came += names
+        for here, error in group.listen(names).items():
+            if group.host_is_gone(self._host_of(here[0]), ask=True):
+                raise error
+            others = [each for each in group.together(here[0]) if each in group.addresses and each not in group.down]
+            if others:
+                await_state(group.places[others[0]], "gone")
+            self._died([*others, *here])
+        came = [name for name in names if name not in group.unheard]
+        group.bring_back(came)
+        self._came += came
         if self.base_us is not None:
-            group.ask("catch_up", names, common=(self.base_us,))
-            group.ask("issue", arguments={name: (self._command_steps.again(name),) for name in names})
+            group.ask("catch_up", came, common=(self.base_us,))
+            group.ask("issue", arguments={name: (self._command_steps.again(name),) for name in came})
 
     def stall(self, name: NodeName) -> None:
         """Hold the node, and stop its process and see it stopped, if no others share that."""

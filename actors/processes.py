@@ -103,14 +103,15 @@ def _there(place: ProcessPlace, function: Any, *arguments: Any) -> Any:
     from ray.exceptions import RayError
 
     try:
-        return _on(place.host, function, *arguments)
+        return done_on(place.host, function, *arguments)
     except RayError:
         if place.host in living_hosts():
             raise
         raise _gone(place.pid) from None
 
 
-def _on(host: str, function: Any, *arguments: Any) -> Any:
+def done_on(host: str, function: Any, *arguments: Any) -> Any:
+    """What the function returns on that host, of which this is Ray's identifier; raises `RayError`."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -118,12 +119,19 @@ def _on(host: str, function: Any, *arguments: Any) -> Any:
     return ray.get(ray.remote(num_cpus=0)(function).options(scheduling_strategy=strategy).remote(*arguments))
 
 
+def has_died(cause: BaseException | None) -> bool:
+    """Is it Ray's word that the process of an actor has died, and not of an error of ours as it was made?"""
+    from ray.exceptions import ActorDiedError
+
+    return isinstance(cause, ActorDiedError) and not cause.actor_init_failed
+
+
 def await_answer(host: str) -> None:
     """Return when the host has answered, or Ray knows that it is gone."""
     from ray.exceptions import RayError
 
     with contextlib.suppress(RayError):
-        _on(host, _answer)
+        done_on(host, _answer)
 
 
 def _answer() -> None: ...

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.journal import parse_side
+from murmur_pubsub.journal import JournalWriter, parse_side
 from murmur_pubsub.journal_format import (
     HEADER_BYTES,
     KIND_AT,
@@ -37,6 +37,15 @@ def seal_series(folder: Path, writer: str, incarnation: int) -> None:
         _seal(segments, MAGIC_ROWS, totals | {"side_checksum": sides[-1].checksum if sides else 0})
     except InputError:
         return
+
+
+def seal_unheard(folder: Path, writer: str, node: int, incarnation: int, run: int) -> None:
+    """Seal the series of a writer of which nobody knows whether it had begun one. If not, there is an empty one from
+    now on: a series that is not there would be taken for one that was lost."""
+    folder.mkdir(parents=True, exist_ok=True)
+    seal_series(folder, writer, incarnation)
+    if not _files(folder, f"{writer}-{incarnation}", "seg"):
+        JournalWriter(folder, writer, node, incarnation, run=run).close()
 
 
 def bytes_written(place: str, data: bytes) -> int:

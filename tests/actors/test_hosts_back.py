@@ -38,6 +38,9 @@ class Group:
         self.stalled: dict[str, list[str]] = {}
         self.gone_hosts: set[int] = set()
         """Of which Ray knows that they are."""
+        self.unheard: dict[str, None] = {}
+        self.stillborn: set[str] = set()
+        """Who dies before it has answered."""
         self.starting: Callable[[], None] = lambda: None
         self.started: Callable[[], None] = lambda: None
 
@@ -46,13 +49,22 @@ class Group:
 
     def process_gone(self, names: list[str]) -> None: ...
 
+    def seal_unheard(self, name: str) -> None: ...
+
     def kill(self, name: str) -> None: ...
+
+    def together(self, name: str) -> tuple[str, ...]:
+        return (name,)
 
     def shares(self, name: str) -> bool:
         return False
 
-    def bring_back(self, names: list[str]) -> None:
+    def listen(self, names: list[str]) -> dict[tuple[str, ...], ProcessGoneError]:
         self.starting()
+        self.unheard = dict.fromkeys(name for name in names if name in self.stillborn)
+        return {(name,): ProcessGoneError(f"{name} died") for name in self.unheard}
+
+    def bring_back(self, names: list[str]) -> None:
         for name in names:
             del self.down[name]
         self.started()
@@ -218,6 +230,29 @@ def test_a_node_that_dies_as_it_starts_has_died_by_itself(group: Group, injector
     injector.host_vanished(1)
     injector.host_returned(1, "c")
     assert not group.down, "what dies by itself comes back with its host"
+
+
+def test_who_dies_before_it_has_answered_comes_back_with_its_host_too(
+    group: Group, injector: LiveFaultInjector, journal: Journal
+) -> None:
+    injector.carry_out(0, Fault(1, FaultKind.KILL_ACTOR, tuple(ON_HOST)))
+    group.stillborn = {"b1"}
+    assert injector.carry_out(1, Fault(2, FaultKind.RESTART_ACTOR, tuple(ON_HOST))) == ["b2"]
+    assert list(group.down) == ["b1"]
+    assert [(each.kind, each.nodes) for each in injector.observed.values()] == [(FaultKind.KILL, ("b1",))]
+    assert journal.in_effect(1)
+    group.stillborn = set()
+    injector.host_vanished(1)
+    injector.host_returned(1, "c")
+    assert not group.down
+
+
+def test_who_dies_so_with_its_host_waits_for_that(group: Group, injector: LiveFaultInjector) -> None:
+    injector.carry_out(0, Fault(1, FaultKind.KILL, ("b1",)))
+    group.starting, group.stillborn = lambda: group.gone_hosts.add(1), {"b1"}
+    injector.carry_out(1, Fault(2, FaultKind.RESTART, ("b1",)))
+    assert injector.waits(1)
+    assert [each.kind for each in injector.observed.values()] == [FaultKind.LOSE_HOST]
 
 
 def test_who_saw_a_death_too_late_tells_nothing_of_the_process_that_came_after(

@@ -22,7 +22,7 @@ from murmur_pubsub.journal_format import (
     sound_header,
 )
 from murmur_pubsub.journal_rows import read_segment
-from murmur_pubsub.journal_sealing import bytes_written, seal_series
+from murmur_pubsub.journal_sealing import bytes_written, seal_series, seal_unheard
 from murmur_pubsub.journal_store import store_at
 from murmur_pubsub.run_manifest import ClusterEntry, FaultEntry, Gathered, HostEntry, NodeEntry, RunManifest, Status
 from spark_analysis.journal_check import Damage, find_damage
@@ -277,6 +277,19 @@ def test_what_a_killed_writer_left_is_sealed_and_says_the_same(run: Run, rows: i
     before = {path: path.read_bytes() for path in run.journal.iterdir()}
     seal_series(run.journal, "c0", 0)
     assert {path: path.read_bytes() for path in run.journal.iterdir()} == before, "once is enough"
+
+
+@pytest.mark.parametrize("begun", ["nothing", "an empty file", "a file", "rows"])
+def test_of_a_writer_that_nobody_had_heard_of_there_is_a_sealed_series(run: Run, begun: str) -> None:
+    run.written(rows=3)
+    if begun == "an empty file":
+        run.path(0, incarnation=1).write_bytes(bytes(1_000))
+    elif begun != "nothing":
+        run.written(rows=2 if begun == "rows" else 0, incarnation=1)
+    seal_series(run.journal, "c0", 0)
+    seal_unheard(run.journal, "c0", 1, 1, RUN)
+    assert run.damages(incarnations=2, faults=[KILL, RESTART, KILL]) == []
+    assert len(read_segment(run.path(0, incarnation=1))[1]) == (2 if begun == "rows" else 0)
 
 
 def _read(path: Path) -> tuple[SegmentHeader, bytes]:
