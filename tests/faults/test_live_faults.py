@@ -3,6 +3,7 @@
 One run has them all, one after the other; a second one has the same plan and a fault injector that only claims to act.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from actors.actor_group import ActorGroup
 from actors.live_fault_injector import LiveFaultInjector
-from actors.processes import ProcessPlace, await_state
+from actors.processes import ProcessGoneError, ProcessPlace, await_state
 from actors.ray_session import RaySession
 from actors.run import LiveRun
 from murmur_pubsub.deployment import Deployment
@@ -70,13 +71,14 @@ class Armed:
             patch.setattr("actors.run.LiveFaultInjector", fault_injector)
             run = LiveRun(self.deployment, folder, lambda *_: None, "127.0.0.1", session)
             self.places: list[ProcessPlace] = []
-            begin = run.group.start
+            begin = run.group.listen
 
-            def start(names: list[str]) -> None:
-                begin(names)
+            def listen(names: Sequence[str]) -> dict[tuple[str, ...], ProcessGoneError]:
+                died = begin(names)
                 self.places.extend(run.group.places[name] for name in names)
+                return died
 
-            run.group.start = start  # type: ignore[method-assign, assignment]
+            run.group.listen = listen  # type: ignore[method-assign]
             run.play()
         self.outcome: Outcome = judge_faults(self.deployment, folder / "journal")
 
