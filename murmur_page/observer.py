@@ -188,14 +188,14 @@ class Observer:
         if stage == FaultStage.ORDERED or entry is None:
             frame.story.append(told)
             return False
-        hit = self._dead.hit_by(entry) or frozenset(entry.nodes)
-        ended = [begun for begun, each in self._open.items() if self._ends(entry, *each)]
+        hit = self._dead.hit_by(entry)
+        ended = [begun for begun, each in self._open.items() if self._ends(entry, hit, *each)]
         if ended:
             told["ends"] = ended
         for begun in ended:
             del self._open[begun]
         if not self._only_repairs(entry):
-            self._open[step] = entry, hit
+            self._open[step] = entry, hit or frozenset(entry.nodes)
             told["breaks"] = True
         elif not ended and entry.kind not in COMMANDS:  # nothing would ever end it
             told["moment"] = True
@@ -207,12 +207,13 @@ class Observer:
         ends = entry.kind in REPAIRS or takes_back(entry.kind, entry.link, entry.work_us)
         return ends or entry.kind in (FaultKind.ORDER, *COMMANDS)
 
-    def _ends(self, entry: FaultEntry, begun: FaultEntry, hit: frozenset[str]) -> bool:
-        """Does it end the fault that is in force? A death is over when all whom it has hit are back."""
+    def _ends(self, entry: FaultEntry, about: frozenset[str], begun: FaultEntry, hit: frozenset[str]) -> bool:
+        """Does it, which is `about` these nodes, end the fault that is in force? A death is over when all whom it has
+        hit are back; a host starts none that runs already, on another one."""
         if begun.kind in DEATHS:
             return entry.kind in RETURNS and self._dead.names.isdisjoint(hit)
         able = entry.kind in UNDONE_BY.get(begun.kind, ()) or begun.kind is ENDS.get(entry.kind)
-        return able and hit <= set(entry.nodes)
+        return able and hit <= (about if entry.kind in RETURNS else set(entry.nodes))
 
     def _carry_out(self, frame: Frame, entry: FaultEntry) -> None:
         kind, numbers = entry.kind, [self._numbers[name] for name in entry.nodes]

@@ -288,13 +288,22 @@ class _Ends:
         self._steps = steps
         self._about: dict[str, list[int]] = {}
         self._back: dict[str, list[int]] = {}
+        self._started: dict[int, frozenset[str]] = {}
+        """Whom the return at that place has started. A host may have nodes that run already, on another one."""
         dead = Dead()
+        up_us: dict[str, int] = {}
         for place, step in enumerate(steps):
             for name in step.nodes or ("",):
                 self._about.setdefault(name, []).append(place)
             hit = dead.hit_by(step)
-            for name in hit if step.kind in RETURNS else ():
+            if step.kind not in RETURNS:
+                continue
+            for name in hit:
                 self._back.setdefault(name, []).append(place)
+            # A start that was ordered before may have waited for the host, and its nodes have come with that.
+            waited = {name for name in step.nodes if up_us.get(name, 0) > step.turn[0]}
+            self._started[place] = hit | waited
+            up_us |= dict.fromkeys(hit, NEVER_US if step.in_effect_us is None else step.in_effect_us)
 
     def of(self, place: int, nodes: frozenset[str]) -> list[tuple[FaultStep | None, frozenset[str]]]:
         """The steps that ended the fault at that place, each with those of its `nodes` for which it did."""
@@ -307,21 +316,24 @@ class _Ends:
             found = [(None if back is None else self._steps[back], frozenset(names)) for back, names in by.items()]
             return found or [(step, nodes)]  # what nobody is hit by is over at once
         later = (each for name in step.nodes or ("",) for each in self._about.get(name, ()) if each > place)
-        last = min((each for each in later if _undoes(self._steps[each], step)), default=None)
+        last = min((each for each in later if self._undoes(each, step)), default=None)
         return [(None if last is None else self._steps[last], nodes)]
+
+    def _undoes(self, place: int, step: FaultStep) -> bool:
+        """Does the step at that place, which has a node of the other, end that?"""
+        later = self._steps[place]
+        if later.kind not in UNDONE_BY.get(step.kind, ()):
+            return False
+        if step.kind in _LINK_FAULTS:
+            return set(later.nodes) == set(step.nodes)
+        if step.kind is FaultKind.PARTITION:
+            return True
+        return not self._started.get(place, frozenset(later.nodes)).isdisjoint(step.nodes)
 
 
 def _first_after(place: int, places: Sequence[int]) -> int | None:
     following = bisect.bisect_right(places, place)
     return places[following] if following < len(places) else None
-
-
-def _undoes(later: FaultStep, step: FaultStep) -> bool:
-    if later.kind not in UNDONE_BY.get(step.kind, ()):
-        return False
-    if step.kind in _LINK_FAULTS:
-        return set(later.nodes) == set(step.nodes)
-    return step.kind is FaultKind.PARTITION or bool(set(later.nodes) & set(step.nodes))
 
 
 def _links_of(step: FaultStep, links: Iterable[tuple[str, str]], has_links: bool) -> frozenset[frozenset[str]]:
