@@ -95,7 +95,7 @@ class ActorGroup:
         self.disks_lost: dict[NodeName, None] = {}
         """The nodes that start without what they had stored."""
         self.unheard: dict[NodeName, None] = {}
-        """The nodes whose last process was gone before it had answered."""
+        """The nodes whose last process has not answered yet, or was gone before it had, until its journal is sealed."""
         self._ahead_us: dict[NodeName, int] = {}
         """By how much each node's clock is ahead of the driver's, at most: a question takes its time."""
         self._zeros_ns: dict[str, int] = {}
@@ -202,7 +202,6 @@ class ActorGroup:
                 if not has_died(error.__cause__):
                     raise
                 died[here] = error
-                self.unheard |= dict.fromkeys(here)
                 continue
             for name, listening in found.items():
                 self.addresses[name] = (listening.host, listening.port)
@@ -222,6 +221,7 @@ class ActorGroup:
 
     def _arrival(self, name: NodeName) -> Arrival:
         incarnation = self.incarnations[name] = self.incarnations.get(name, -1) + 1
+        self.unheard[name] = None
         host, former = self.hosts[self._deployment.hosts.get(name, 0)], self.places.get(name)
         zero_ns, ahead_us, not_before_us = self._zeros_ns.get(host), self._ahead_us.get(name, 0), 0
         if former is not None and (former.host != host or zero_ns is None):
@@ -250,15 +250,17 @@ class ActorGroup:
         self.introduce(names)
 
     def seal_unheard(self, name: NodeName) -> None:
-        """Seal the journal of a node whose process was gone before it had said that it keeps one."""
+        """Seal the journal of a node whose process was gone before it had said that it keeps one, if its host is
+        there."""
         number = self._deployment.hosts.get(name, 0)
         folder, incarnation, run = self.journal_folder(name), self.incarnations[name], self.settings.run.identifier
         what = folder, name, self.settings.numbers[name], incarnation, run
-        if len(self.hosts) == 1:
-            seal_unheard(*what)
-            return
         try:
-            done_on(self.hosts[number], seal_unheard, *what)
+            if len(self.hosts) == 1:
+                seal_unheard(*what)
+            else:
+                done_on(self.hosts[number], seal_unheard, *what)
+            del self.unheard[name]
         except ray.exceptions.RayError:
             if self.hosts[number] in living_hosts():
                 raise

@@ -318,6 +318,9 @@ class LiveFaultInjector:
         """Start the next incarnations of these nodes and let them go on with their scripts."""
         group = self._group
         self._forget_own_deaths(names)  # what they die of from now on is another death
+        for name in names:
+            if name in group.unheard:  # it was gone with its host, which is back
+                group.seal_unheard(name)
         for here, error in group.listen(names).items():
             if group.host_is_gone(self._host_of(here[0]), ask=True):
                 raise error

@@ -115,6 +115,14 @@ class JoinedCluster:
                 each.kill()
         self._processes[number].wait()
 
+    def at_work(self, number: int, what: str) -> bool:
+        """Does a worker of that host carry out this method of an actor, as its title says?"""
+        for each in psutil.Process(self._processes[number].pid).children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if what in " ".join(each.cmdline()):
+                    return True
+        return False
+
     def stop(self) -> None:
         """End what was started."""
         for process in reversed(self._processes):

@@ -39,6 +39,9 @@ class Group:
         self.gone_hosts: set[int] = set()
         """Of which Ray knows that they are."""
         self.unheard: dict[str, None] = {}
+        self.starts = 0
+        self.sealed: list[tuple[str, int]] = []
+        """Whose journals were sealed though nobody had heard of them, and after how many starts."""
         self.stillborn: set[str] = set()
         """Who dies before it has answered."""
         self.starting: Callable[[], None] = lambda: None
@@ -49,7 +52,10 @@ class Group:
 
     def process_gone(self, names: list[str]) -> None: ...
 
-    def seal_unheard(self, name: str) -> None: ...
+    def seal_unheard(self, name: str) -> None:
+        if 1 not in self.gone_hosts:
+            del self.unheard[name]
+            self.sealed.append((name, self.starts))
 
     def kill(self, name: str) -> None: ...
 
@@ -60,9 +66,11 @@ class Group:
         return False
 
     def listen(self, names: list[str]) -> dict[tuple[str, ...], ProcessGoneError]:
+        self.starts += 1
         self.starting()
-        self.unheard = dict.fromkeys(name for name in names if name in self.stillborn)
-        return {(name,): ProcessGoneError(f"{name} died") for name in self.unheard}
+        died = [name for name in names if name in self.stillborn]
+        self.unheard |= dict.fromkeys(died)
+        return {(name,): ProcessGoneError(f"{name} died") for name in died}
 
     def bring_back(self, names: list[str]) -> None:
         for name in names:
@@ -253,6 +261,10 @@ def test_who_dies_so_with_its_host_waits_for_that(group: Group, injector: LiveFa
     injector.carry_out(1, Fault(2, FaultKind.RESTART, ("b1",)))
     assert injector.waits(1)
     assert [each.kind for each in injector.observed.values()] == [FaultKind.LOSE_HOST]
+    group.starting, group.stillborn, group.gone_hosts = lambda: None, set(), set()
+    injector.host_returned(1, "c")
+    assert not group.down
+    assert group.sealed == [("b1", 1)], "before it was started once more"
 
 
 def test_who_saw_a_death_too_late_tells_nothing_of_the_process_that_came_after(
