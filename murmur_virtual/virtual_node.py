@@ -4,6 +4,7 @@ The counterpart on Ray is `actors.node_actor`; a machine cannot tell which of th
 """
 
 import functools
+import itertools
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -38,6 +39,7 @@ from murmur_pubsub.protocol_error import overdue_error, protocol_error, unsettle
 from murmur_pubsub.recorder import Recorder
 from murmur_pubsub.unpacking import unpack
 from murmur_virtual.storage import VirtualStorage
+from murmur_virtual.turns import Turns
 from murmur_virtual.virtual_network import VirtualNetwork
 
 EVENT_DATAGRAM, CONTROL_DATAGRAM, EVENT_MESSAGE, CONTROL_MESSAGE, TIMER, STORED, RESUME, CALL = range(-2, 6)
@@ -52,10 +54,10 @@ class VirtualNode:
     """One incarnation of a node. Links are kept with the peer's node, looked up once."""
 
     __slots__ = (
-        "_awake", "_busy_until_us", "_clients", "_codec", "_datagrams", "_encoded", "_encoded_message", "_encoders",
+        "_clients", "_codec", "_datagrams", "_encoded", "_encoded_message", "_encoders",
         "_exempt", "_held", "_hops", "_name", "_network", "_push", "_read", "_read_client", "_recorder", "_severed",
-        "_stale", "_timers", "_token", "_uplink", "_waiting", "addressed", "disturbed", "down", "incarnation", "inputs",
-        "links", "machine", "paused_until_us", "spec", "stalled", "stalls", "storage", "work_us",
+        "_stale", "_timers", "_token", "_turns", "_uplink", "addressed", "disturbed", "down", "incarnation", "inputs",
+        "links", "machine", "paused_until_us", "spec", "stalled", "stalls", "storage",
     )  # fmt: skip
 
     def __init__(
@@ -72,15 +74,13 @@ class VirtualNode:
         self.links: dict[NodeName, tuple[Link, VirtualNode]] = {}
         self.storage = storage
         self.incarnation = incarnation
-        self.paused_until_us = self._busy_until_us = 0
-        self.down = self.stalled = self._awake = False
-        self.work_us = 0
-        """A fault makes each message cost this much more time."""
+        self.paused_until_us = 0
+        self.down = self.stalled = False
         self.inputs = self.stalls = 0
         """How many inputs its machine was given, and how often it was stalled."""
         self.disturbed = False
         """Does any of these, or a severed link, matter? An undisturbed node pays for this one test."""
-        self._waiting: deque[tuple[Callable[..., None], tuple[Any, ...]]] | None = None
+        self._turns = Turns(self, network.call_at)
         self._severed: dict[NodeName, None] = {}
         self._stale: dict[tuple[NodeName, bool], tuple[int, int]] = {}
         """Of a peer's datagrams, or of what comes over its link: the newest that is to be lost, and until when."""
@@ -98,7 +98,7 @@ class VirtualNode:
         self._encoded_message: Any = None
         self._encoded = b""
         self._exempt: NodeName | None = None
-        self._held: deque[tuple[NodeName, int, bytes]] | None = None
+        self._held: dict[NodeName, deque[tuple[NodeName, int, bytes]]] = {}
         self._datagrams = network.datagrams
         self.addressed: dict[NodeName, None] | None = {} if machine.hears_resets else None
         """The nodes to which it has sent datagrams, if its machine wants to hear when they are gone."""
@@ -110,13 +110,14 @@ class VirtualNode:
         self.take_input(Start(self.storage.records()), now_us)
 
     def receive(self, source: NodeName, kind: int, data: bytes, now_us: int, again: bool = False) -> None:
-        """A message has arrived, or had before (`again`); it waits while a full link keeps this node from taking it."""
+        """A message has arrived, or had before (`again`); it waits while a full link keeps this node from taking it, or
+        others of its source."""
         if self.disturbed and self._intercept(source, kind, data, now_us, again):
             return
-        if self._held or (now_us < self.paused_until_us and source != self._exempt and kind % 2 == EVENT_MESSAGE):
-            if self._held is None:
-                self._held = deque()
-            self._held.append((source, kind, data))
+        if source in self._held or (
+            now_us < self.paused_until_us and source != self._exempt and kind % 2 == EVENT_MESSAGE
+        ):
+            self._held.setdefault(source, deque()).append((source, kind, data))
             return
         self._network.in_flight[kind] -= 1
         effects: Sequence[Effect] = ()
@@ -137,15 +138,18 @@ class VirtualNode:
             self._fail(taken, now_us, error, effects)
 
     def resume(self, now_us: int) -> None:
-        """The full link has room again: take what was held, until it is full once more."""
+        """The full link has room again: take what was held, of each source in turn, until it is full once more."""
         if self.disturbed and self.must_wait(self.resume):
             return
         while self._held and now_us >= self.paused_until_us:
-            held, self._held = self._held, None
+            if self._turns.is_at_work(now_us):
+                self._turns.wait(self.resume)
+                return
+            source = next(iter(self._held))
+            held = self._held.pop(source)
             self.receive(*held.popleft(), now_us, again=True)
-            if self._held:  # it filled a queue again, and cannot have been taken itself
-                held.extend(self._held)
-            self._held = held
+            if held:
+                self._held[source] = held
         if not self._held and now_us >= self.paused_until_us:
             self._recorder.plain(now_us, RowKind.PAUSE, 0, self._exempt)
 
@@ -221,7 +225,7 @@ class VirtualNode:
             return None  # what is sent now is lost, and waiting would not help
         link, target = self.links[peer]
         until_us = link.congested_until_us(now_us)
-        if until_us is None and len(target._held or ()) >= link.spec.queue_messages:
+        if until_us is None and len(target._held.get(self._name, ())) >= link.spec.queue_messages:
             until_us = max(target.paused_until_us, now_us + 1)
         return until_us
 
@@ -249,16 +253,14 @@ class VirtualNode:
         for source, kind, data in filter(of_these, self._messages_here()):
             self._network.in_flight[kind] += self.stalled
             self._lost(source, kind, data, self._network.now_us, DropReason.LINK_BROKEN)
-        self._held = self._held and deque(each for each in self._held if not of_these(each))
-        self._waiting = self._waiting and deque(
-            (action, what) for action, what in self._waiting if action != self._receive_again or not of_these(what)
-        )
-        self._refresh()
+        if left := deque(each for each in self._held.pop(peer, ()) if not of_these(each)):
+            self._held[peer] = left
+        self._turns.forget(lambda action, what: action == self._receive_again and of_these(what))
 
     def sever(self, peer: NodeName) -> None:
         """Take nothing more that comes over the link to the peer until there is a new one; datagrams are beside it."""
         self._severed[peer] = None
-        self._refresh()
+        self.turns_changed()
 
     def reset_by(self, peer: NodeName, now_us: int) -> None:
         """What carried datagrams to the peer was closed by its end."""
@@ -277,11 +279,12 @@ class VirtualNode:
     def crash(self, now_us: int) -> None:
         """Be gone: what waits here is lost, timers and what was not synced too."""
         self.down = True
-        self._refresh()
+        self.turns_changed()
         if self.stalled:
             self._count_here(1)
         here = self._messages_here()
-        self._waiting = self._held = None
+        self._turns.forget(lambda action, what: True)
+        self._held = {}
         for source, kind, data in here:
             self._lost(source, kind, data, now_us, DropReason.NODE_DOWN)
 
@@ -290,18 +293,18 @@ class VirtualNode:
         self.stalled = True
         self.stalls += 1
         self._count_here(-1)
-        self._refresh()
+        self.turns_changed()
 
     def go_on(self, now_us: int) -> None:
         """Take up what has come in the meantime, in its order."""
         self.stalled = False
         self._count_here(1)
-        self._wake(now_us)
+        self._turns.wake(now_us)
 
     def _messages_here(self) -> list[tuple[NodeName, int, bytes]]:
         """Those that have arrived and were not taken yet."""
-        waiting = (arguments for action, arguments in self._waiting or () if action == self._receive_again)
-        return [*waiting, *(self._held or ())]
+        waiting = (arguments for action, arguments in self._turns.waiting if action == self._receive_again)
+        return [*waiting, *itertools.chain.from_iterable(self._held.values())]
 
     def _count_here(self, sign: int) -> None:
         """Count them as in flight again, or no more: what is here does not move while the node is stalled."""
@@ -310,33 +313,14 @@ class VirtualNode:
 
     def slow_down(self, work_us: int, now_us: int) -> None:
         """Spend this time in addition on each message; 0: as before."""
-        self.work_us = work_us
-        self._refresh()
-        self._wake(now_us)
+        self._turns.work_us = work_us
+        self.turns_changed()
+        self._turns.wake(now_us)
 
     def must_wait(self, action: Callable[..., None], *arguments: Any, work: bool = False) -> bool:
         """Is the node down (then the action is dropped), stalled or busy (then it is called later, with the
         arguments and the time)? `work`: if it is called now, it keeps the node busy."""
-        if self.down:
-            return True
-        busy = self.stalled or (self._waiting is not None and not self._awake)
-        if not busy and work and self.work_us:
-            now_us = self._network.now_us
-            busy = now_us < self._busy_until_us
-            if not busy:
-                self._busy_until_us = now_us + self.work_us
-        if not busy:
-            return False
-        if self._waiting is None:
-            self._waiting = deque()
-            if not self.stalled:
-                self._network.call_at(self._busy_until_us, self._wake)
-        if self._awake:
-            self._waiting.appendleft((action, arguments))
-        else:
-            self._waiting.append((action, arguments))
-        self._refresh()
-        return True
+        return self.down or self._turns.must_wait(action, arguments, self._network.now_us, work)
 
     def stored(self, persisted: Persist, now_us: int) -> None:
         """The record has reached the disk, if the node lived to see it."""
@@ -344,25 +328,13 @@ class VirtualNode:
             self.storage.keep(persisted.token, persisted.record)
             self.take_input(Stored(persisted.token), now_us)
 
-    def _wake(self, now_us: int) -> None:
-        if self.down or self.stalled or self._awake:
-            return
-        self._awake = True
-        while self._waiting and now_us >= self._busy_until_us and not self.stalled and not self.down:
-            action, arguments = self._waiting.popleft()
-            action(*arguments, now_us)
-        self._awake = False
-        if self._waiting and not self.stalled:
-            self._network.call_at(self._busy_until_us, self._wake)
-        elif not self._waiting:
-            self._waiting = None
-        self._refresh()
-
-    def _refresh(self) -> None:
+    def turns_changed(self) -> None:
+        """See `Worker`; also called when anything else changes that may keep messages from being taken."""
+        turns = self._turns
         self.disturbed = bool(
-            self.down or self.stalled or self.work_us or self._severed or self._stale or self._waiting
+            self.down or self.stalled or turns.work_us or self._severed or self._stale or turns.waiting
         )
-        if self._waiting and not (self.stalled or self.down):
+        if turns.waiting and not (self.stalled or self.down):
             self._network.busy[self._name] = None
         else:
             self._network.busy.pop(self._name, None)
@@ -380,7 +352,7 @@ class VirtualNode:
             newest, clear_us = self._stale[source, datagram]
             if now_us > clear_us:
                 del self._stale[source, datagram]
-                self._refresh()
+                self.turns_changed()
             elif self._network.queue.number <= newest:
                 self._lost(source, kind, data, now_us, DropReason.LINK_BROKEN)
                 return True
@@ -480,7 +452,7 @@ class VirtualNode:
             self._recorder.dropped(now_us, message, to, drop)
         elif len(arrivals_us) > 1:
             self._recorder.duplicated(now_us, message, to)
-        if (link.departures_us or target._held) and kind >= EVENT_MESSAGE and self.spec.role == "broker":
+        if (link.departures_us or self._name in target._held) and kind >= EVENT_MESSAGE and self.spec.role == "broker":
             self._pause_if_full(to, now_us)
 
     def _pause_if_full(self, peer: NodeName, now_us: int) -> None:
