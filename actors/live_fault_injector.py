@@ -211,8 +211,7 @@ class LiveFaultInjector:
                 if fault.nodes[0] in self._group.stalled:  # else it was away then, and has come back with its host
                     self.resume(fault.nodes[0])
             case FaultKind.SLOW:
-                given = (fault.work_us, not self._group.shares(fault.nodes[0]))
-                self._confirm("slow_down", {fault.nodes[0]: given}, lambda work_us: work_us == fault.work_us)
+                self._confirm("slow_down", {fault.nodes[0]: (fault.work_us,)}, lambda work_us: work_us == fault.work_us)
             case FaultKind.CUT:
                 self.sever([fault.nodes])
             case FaultKind.HEAL:

@@ -8,7 +8,6 @@ import asyncio
 import random
 import sys
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -60,9 +59,8 @@ _READ_BUFFER = memoryview(bytearray(256 * 1024))
 
 class LiveNode:
     """One incarnation of a node. `link_specs` says which peers may have a link here and what it is like,
-    `brokers` which of them are brokers; both may grow. `failure`: why it is of no use any more. `work_us`: the time
-    that a fault adds to each message, in which the process is blocked. `keeper` has the node's stable log.
-    `clock`: where its times come from.
+    `brokers` which of them are brokers; both may grow. `failure`: why it is of no use any more. `keeper` has the
+    node's stable log. `clock`: where its times come from.
     """
 
     def __init__(
@@ -80,7 +78,6 @@ class LiveNode:
         self.party = Party(spec.name, incarnation)
         self.token = settings.token
         self.clock = clock
-        self.work_us = 0
         self.gate = Gate()
         self._workbench = Workbench(self)
         self.counters = Counters()
@@ -181,9 +178,6 @@ class LiveNode:
             if self._paused_for is not None and self.holds_back(connection):
                 connection.backlog += bodies[number:]
                 break
-            if self.work_us:
-                time.sleep(self.clock.wall_s(self.work_us))  # a slow process is slow in all that it does
-                now_us = self.clock.now_us()
             taken: Received | None = None
             effects: Sequence[Effect] = ()
             try:
@@ -207,12 +201,10 @@ class LiveNode:
         """Does it take nothing from that link now, because a queue to another peer is full?"""
         return self._paused_for not in (None, connection.peer) and connection.purpose is Purpose.LINK
 
-    def slow_down(self, work_us: int, alone: bool) -> int:
-        """From now on each message costs so much more, and the process is blocked meanwhile if the node is `alone` in
-        it; the cost that is in force."""
-        self.work_us = work_us if alone else 0
-        self._workbench.slow_down(0 if alone else work_us)
-        return self.work_us + self._workbench.work_us
+    def slow_down(self, work_us: int) -> int:
+        """From now on each message costs so much more; the cost that is in force."""
+        self._workbench.slow_down(work_us)
+        return work_us
 
     def says(self, question: str) -> int:
         """What the machine says of itself, such as whether it is `waiting`."""

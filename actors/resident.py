@@ -181,9 +181,9 @@ class Resident:
         """Tell the machine to do something; its answer goes to the journal."""
         self._running.take_input(order)
 
-    async def slow_down(self, work_us: int, alone: bool) -> int:
-        """Each message costs this time in addition; 0 ends it. `alone`: the process may be blocked for so long."""
-        return self._running.slow_down(work_us, alone)
+    async def slow_down(self, work_us: int) -> int:
+        """Each message costs this time in addition; 0 ends it."""
+        return self._running.slow_down(work_us)
 
     async def stall(self) -> bool:
         """Do nothing until `resume`, while the others of the actor go on; is it so?"""

@@ -1,7 +1,8 @@
-"""The messages of a slow node that shares its process: one after the other, each after the time that it costs.
+"""The messages of a slow node: one after the other, each after the time that it costs.
 
-A slow node with a process of its own blocks it. Here the node's gate is shut while it is at work, so that it does
-nothing else in that time (no timer, no heartbeat), and the loop goes on with the others.
+The node's gate is shut while it is at work, so that it does nothing else in that time (no timer, no heartbeat). Between
+two messages it does what has come up meanwhile. The loop goes on with the others, and with what links delay: to block
+it would hold that up as well, and the order that ends the slowness.
 """
 
 from collections import deque
@@ -62,5 +63,5 @@ class Workbench:
             worker.take_now(connection, [body])
             self._waiting.popleft()
         if self._waiting:
-            self._begin()
+            worker.gate.call_later(0, self._begin)
         self.occupied = bool(self.work_us or self._waiting)
