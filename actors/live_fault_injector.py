@@ -306,7 +306,7 @@ class LiveFaultInjector:
                 self.restart(names)
                 return
             except (ProcessGoneError, ray.exceptions.RayError):
-                if not group.host_is_gone(number):
+                if not group.host_is_gone(number, ask=True):
                     raise
         self.host_vanished(number)
         group.process_gone(names)

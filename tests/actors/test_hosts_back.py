@@ -38,6 +38,8 @@ class Group:
         self.stalled: dict[str, list[str]] = {}
         self.gone_hosts: set[int] = set()
         """Of which Ray knows that they are."""
+        self.going_hosts: set[int] = set()
+        """That are gone as well, which Ray finds out when it asks them."""
         self.unheard: dict[str, None] = {}
         self.starts = 0
         self.sealed: list[tuple[str, int]] = []
@@ -48,6 +50,8 @@ class Group:
         self.started: Callable[[], None] = lambda: None
 
     def host_is_gone(self, number: int, ask: bool = False) -> bool:
+        if ask:
+            self.gone_hosts |= self.going_hosts
         return number in self.gone_hosts
 
     def process_gone(self, names: list[str]) -> None: ...
@@ -193,6 +197,28 @@ def test_a_restart_finds_out_that_the_host_is_gone(group: Group, injector: LiveF
     injector.host_vanished(1)  # the watch sees it too, and later
     assert [each.kind for each in injector.observed.values()] == [FaultKind.LOSE_HOST]
     group.gone_hosts.clear()
+
+    injector.host_returned(1, "c")
+    assert (not group.down, journal.in_effect(1)) == (True, True)
+
+
+def test_a_process_that_falls_silent_as_it_starts_may_be_gone_with_its_host(
+    group: Group, injector: LiveFaultInjector, journal: Journal
+) -> None:
+    """Ray knows of the connection first, and some seconds later of the host."""
+
+    def go() -> None:
+        group.going_hosts.add(1)
+        raise ProcessGoneError("the actor is unavailable")
+
+    injector.carry_out(0, Fault(1, FaultKind.KILL, ("b1",)))
+    group.starting = go
+    injector.carry_out(1, Fault(2, FaultKind.RESTART, ("b1",)))
+    assert [each.kind for each in injector.observed.values()] == [FaultKind.LOSE_HOST]
+    assert not journal.in_effect(1)
+    group.going_hosts.clear()
+    group.gone_hosts.clear()
+    group.starting = lambda: None
 
     injector.host_returned(1, "c")
     assert (not group.down, journal.in_effect(1)) == (True, True)
