@@ -204,7 +204,7 @@ class LiveNode:
     def slow_down(self, work_us: int) -> int:
         """From now on each message costs so much more; the cost that is in force."""
         self._workbench.slow_down(work_us)
-        return work_us
+        return self._workbench.work_us
 
     def says(self, question: str) -> int:
         """What the machine says of itself, such as whether it is `waiting`."""

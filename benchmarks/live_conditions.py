@@ -28,7 +28,7 @@ CONDITIONS: dict[str, dict[str, Any]] = {
     "reordering": {"links": {"delay": "5 ms", "reordering": 0.2, "reordering_by": "60 ms"}},
     "3 kB a second": {"links": {"delay": "5 ms", "bytes_per_s": 3_000}},
     "45 messages a second, room for 5": {"links": {"delay": "5 ms", "messages_per_s": 45, "queue_messages": 5}},
-    "the same, and what does not fit dropped": {
+    "40 messages a second, the rest dropped": {
         "links": {"delay": "5 ms", "messages_per_s": 40, "queue_messages": 5, "on_overflow": "drop"}
     },
     "clients take 40 a second, room for 5": {

@@ -14,7 +14,7 @@ class Worker(Protocol):
     down: bool
     stalled: bool
 
-    def turns_changed(self) -> None:
+    def refresh(self) -> None:
         """Something waits, or nothing does any more."""
 
 
@@ -53,12 +53,12 @@ class Turns:
             self.waiting.appendleft((action, arguments))
         else:
             self.waiting.append((action, arguments))
-        self._worker.turns_changed()
+        self._worker.refresh()
 
     def forget(self, is_gone: Callable[[Action, tuple[Any, ...]], bool]) -> None:
         """Of what waits, these will not be called."""
         self.waiting = deque(each for each in self.waiting if not is_gone(*each))
-        self._worker.turns_changed()
+        self._worker.refresh()
 
     def wake(self, now_us: int) -> None:
         """Call what waits, one after the other, as far as the node can."""
@@ -72,4 +72,4 @@ class Turns:
         self._awake = False
         if self.waiting and not worker.stalled:
             self._call_at(self._busy_until_us, self.wake)
-        worker.turns_changed()
+        worker.refresh()

@@ -99,6 +99,7 @@ class VirtualNode:
         self._encoded = b""
         self._exempt: NodeName | None = None
         self._held: dict[NodeName, deque[tuple[NodeName, int, bytes]]] = {}
+        """By source, the messages that wait until a full link has room."""
         self._datagrams = network.datagrams
         self.addressed: dict[NodeName, None] | None = {} if machine.hears_resets else None
         """The nodes to which it has sent datagrams, if its machine wants to hear when they are gone."""
@@ -260,7 +261,7 @@ class VirtualNode:
     def sever(self, peer: NodeName) -> None:
         """Take nothing more that comes over the link to the peer until there is a new one; datagrams are beside it."""
         self._severed[peer] = None
-        self.turns_changed()
+        self.refresh()
 
     def reset_by(self, peer: NodeName, now_us: int) -> None:
         """What carried datagrams to the peer was closed by its end."""
@@ -279,7 +280,7 @@ class VirtualNode:
     def crash(self, now_us: int) -> None:
         """Be gone: what waits here is lost, timers and what was not synced too."""
         self.down = True
-        self.turns_changed()
+        self.refresh()
         if self.stalled:
             self._count_here(1)
         here = self._messages_here()
@@ -293,7 +294,7 @@ class VirtualNode:
         self.stalled = True
         self.stalls += 1
         self._count_here(-1)
-        self.turns_changed()
+        self.refresh()
 
     def go_on(self, now_us: int) -> None:
         """Take up what has come in the meantime, in its order."""
@@ -314,7 +315,7 @@ class VirtualNode:
     def slow_down(self, work_us: int, now_us: int) -> None:
         """Spend this time in addition on each message; 0: as before."""
         self._turns.work_us = work_us
-        self.turns_changed()
+        self.refresh()
         self._turns.wake(now_us)
 
     def must_wait(self, action: Callable[..., None], *arguments: Any, work: bool = False) -> bool:
@@ -328,8 +329,8 @@ class VirtualNode:
             self.storage.keep(persisted.token, persisted.record)
             self.take_input(Stored(persisted.token), now_us)
 
-    def turns_changed(self) -> None:
-        """See `Worker`; also called when anything else changes that may keep messages from being taken."""
+    def refresh(self) -> None:
+        """Something has changed that may keep messages from being taken, such as what waits for its turn."""
         turns = self._turns
         self.disturbed = bool(
             self.down or self.stalled or turns.work_us or self._severed or self._stale or turns.waiting
@@ -352,7 +353,7 @@ class VirtualNode:
             newest, clear_us = self._stale[source, datagram]
             if now_us > clear_us:
                 del self._stale[source, datagram]
-                self.turns_changed()
+                self.refresh()
             elif self._network.queue.number <= newest:
                 self._lost(source, kind, data, now_us, DropReason.LINK_BROKEN)
                 return True

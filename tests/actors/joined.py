@@ -6,6 +6,7 @@ and can be started again.
 
 import contextlib
 import importlib.util
+import json
 import os
 import shutil
 import signal
@@ -173,6 +174,15 @@ def await_publishing(process: subprocess.Popen[str], *journals: Path) -> None:
             process.terminate()
             pytest.fail("nothing is published:\n" + "".join(process.communicate(timeout=60)))
         time.sleep(0.2)
+
+
+def await_excused(process: subprocess.Popen[str]) -> None:
+    """Return when the run, with `--json`, has ended as valid: something is missing, and faults excuse all of it."""
+    said, complaint = process.communicate(timeout=200)
+    assert process.returncode == 0, said + complaint
+    verdict = json.loads(said.splitlines()[-1])  # Ray says before it what it saw of the host
+    assert verdict["verdict"] == "valid", verdict
+    assert verdict["missing"] == verdict["explained"] > 0, verdict
 
 
 def has_published(*journals: Path) -> bool:

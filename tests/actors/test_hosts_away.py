@@ -13,7 +13,7 @@ import yaml
 from murmur_pubsub.journal import RowKind
 from murmur_pubsub.journal_rows import read_segment
 from spark_analysis.plain_judge import judge_plainly
-from tests.actors.joined import HAS_JOBS, JoinedCluster, await_publishing
+from tests.actors.joined import HAS_JOBS, JoinedCluster, await_excused, await_publishing
 
 GUARANTEED: dict[str, Any] = {
     "name": "away",
@@ -145,13 +145,9 @@ def test_a_restart_of_the_plan_waits_for_the_host(cluster: JoinedCluster, tmp_pa
         cluster.lose(2)
         await_ordered(out / "journal", 2)
         cluster.start_host(2)
-        said, complaint = process.communicate(timeout=200)
+        await_excused(process)
     finally:
         process.kill()
-    assert process.returncode == 0, said + complaint
-    verdict = json.loads(said.splitlines()[-1])
-    assert verdict["verdict"] == "valid", verdict
-    assert verdict["missing"] == verdict["explained"] > 0, verdict
     manifest = json.loads((out / "manifest.json").read_text())
     assert [fault["kind"] for fault in manifest["faults"][4:]] == ["LOSE_HOST", "RETURN_HOST"]
     assert manifest["faults"][5]["nodes"] == ["b1"]

@@ -21,7 +21,7 @@ from spark_analysis.connections import Connections
 from spark_analysis.excuses import Case, Excuses
 from spark_analysis.fault_windows import NEVER_US, FaultStep, Window
 from spark_analysis.passages import Crossing, Loss, Passage
-from spark_analysis.plain_judge import Judgement, judge_run
+from tests.judge.by_hand import judge_ended
 
 CHAIN = {"kind": "chain", "brokers": 3}
 CLIENTS = {"alice": "b0", "bob": "b2"}
@@ -35,11 +35,6 @@ def _cluster(**keys: Any) -> Iterator[Cluster]:
         yield cluster
 
 
-def _judged(cluster: Cluster) -> Judgement:
-    cluster.end()
-    return judge_run(cluster.folder)
-
-
 def test_a_kill_in_the_instant_of_the_first_settling_is_seen_to_take_its_subscriber_away() -> None:
     with _cluster(**GRYPHON) as cluster:
         cluster.clients["bob"].subscribe("x >= 0")
@@ -47,7 +42,7 @@ def test_a_kill_in_the_instant_of_the_first_settling_is_seen_to_take_its_subscri
         cluster.faults.kill("b2")
         cluster.clients["alice"].publish(*({"x": number} for number in range(10)))
         cluster.advance("2 s")
-        judged = _judged(cluster)
+        judged = judge_ended(cluster)
     assert judged.numbers["missing"] == judged.numbers["explained"] == 10
     assert judged.left("missing") == []
 
@@ -72,7 +67,7 @@ def test_a_withdrawal_while_a_fault_holds_deliveries_up_is_no_loss(parts: Mappin
             cluster.faults.resume("b1")
         cluster.settle()
         assert len(cluster.clients["alice"].deliveries(kept)) == 10
-        judged = _judged(cluster)
+        judged = judge_ended(cluster)
     assert judged.left("missing") == []
     assert judged.left("spurious") == []
     assert judged.numbers["verdict"] == "valid", judged.numbers["reason"]
@@ -96,7 +91,7 @@ def test_an_event_from_long_before_a_subscription_is_spurious_unless_events_are_
         cluster.advance("5 s")
         assert sorted(each.attributes["x"] for each in cluster.clients["bob"].deliveries(first)) == [0, 1, 2, 3, 4, 100]
         assert [each.attributes["x"] for each in cluster.clients["carol"].deliveries(second)] == [100]
-        judged = _judged(cluster)
+        judged = judge_ended(cluster)
     assert judged.numbers["spurious"] == 0
 
 
@@ -120,7 +115,7 @@ def test_no_event_is_owed_to_whom_no_path_leads_for_good() -> None:
         cluster.clients["alice"].publish({"x": 2})
         cluster.advance("40 s")
         assert [each.attributes["x"] for each in cluster.clients["bob"].deliveries()] == [1]
-        judged = _judged(cluster)
+        judged = judge_ended(cluster)
     assert judged.numbers["missing"] == judged.numbers["explained"] == 1
     assert judged.numbers["verdict"] == "valid", judged.numbers["reason"]
 
@@ -134,7 +129,7 @@ def test_where_links_lose_all_the_time_a_withdrawal_ends_what_had_not_had_its_tu
             cluster.advance("1500 ms")
             cluster.clients["bob"].unsubscribe(wanted)
             cluster.advance("5 s")
-            judged = _judged(cluster)
+            judged = judge_ended(cluster)
         assert judged.numbers["verdict"] == "valid", judged.numbers["reason"]
         assert (judged.numbers["missing"] > 0) == (loss > 0)
 
@@ -187,7 +182,7 @@ def test_expectations_turn_measures_into_the_verdict() -> None:
             cluster.settle()
             cluster.clients["alice"].publish({"x": 5})
             cluster.advance("1 s")
-            numbers = _judged(cluster).numbers
+            numbers = judge_ended(cluster).numbers
         outcomes[name] = (numbers["verdict"], numbers["finding"])
     unmet = ("invalid", "expectation")
     met = ("valid", None)
@@ -211,7 +206,7 @@ def test_a_client_whose_broker_is_dead_reaches_not_even_itself() -> None:
             cluster.advance("100 ms")
         cluster.faults.restart("p0")
         cluster.settle()
-        judged = _judged(cluster)
+        judged = judge_ended(cluster)
     assert judged.numbers["missing"] == judged.numbers["explained"] == 20, judged.numbers["reason"]
 
 
@@ -272,7 +267,7 @@ def test_an_event_on_a_slow_link_is_overtaken_when_the_broker_that_sent_it_dies(
             cluster.advance("10 ms")
             cluster.clients["alice"].publish({"x": 2})
             cluster.advance("5 s")
-            judged = _judged(cluster)
+            judged = judge_ended(cluster)
         assert judged.left("out_of_order") == []
         overtaken += judged.numbers["out_of_order"]
     assert overtaken == 1

@@ -1,12 +1,7 @@
 """What is owed to a subscription that comes or goes in the microsecond in which an event is published."""
 
 from murmuration.harness.cluster import Cluster
-from spark_analysis.plain_judge import Judgement, judge_run
-
-
-def _judged(cluster: Cluster) -> Judgement:
-    cluster.end()
-    return judge_run(cluster.folder)
+from tests.judge.by_hand import judge_ended
 
 
 def test_an_event_is_not_owed_to_who_subscribes_in_its_microsecond() -> None:
@@ -18,7 +13,7 @@ def test_an_event_is_not_owed_to_who_subscribes_in_its_microsecond() -> None:
         cluster.advance("1 s")
         alice.publish({"x": 2})
         cluster.advance("1 s")
-        judged = _judged(cluster)
+        judged = judge_ended(cluster)
         assert [each.attributes["x"] for each in bob.deliveries()] == [2]
     assert judged.numbers["required"] == 1
     assert judged.numbers["verdict"] == "valid", judged.numbers["reason"]
@@ -36,7 +31,7 @@ def test_an_event_is_not_owed_to_who_withdraws_in_its_microsecond() -> None:
         bob.unsubscribe(wanted)
         alice.publish({"x": 2})
         cluster.advance("1 s")
-        judged = _judged(cluster)
+        judged = judge_ended(cluster)
         assert [each.attributes["x"] for each in bob.deliveries()] == [1]
     assert judged.numbers["required"] == 1
     assert judged.numbers["verdict"] == "valid", judged.numbers["reason"]
@@ -48,5 +43,5 @@ def test_what_is_published_once_all_has_settled_is_owed() -> None:
         cluster.settle()
         cluster.clients["alice"].publish({"x": 1})
         cluster.advance("1 s")
-        judged = _judged(cluster)
+        judged = judge_ended(cluster)
     assert judged.numbers["required"] == 1
