@@ -6,6 +6,7 @@ streams it is does not matter to whoever asks what has ever been reached. A mach
 matter says so itself, with `state_of`: fewer facts, each of which is rarer.
 """
 
+import functools
 import random
 import types
 from collections import deque
@@ -35,7 +36,12 @@ def facts_of(machine: object) -> set[Fact]:
 
 def state_of(part: str, **holds: object) -> Fact:
     """One fact about a part whose author says what matters: which of these hold, all of them together."""
-    return part, "state", " + ".join(name.replace("_", " ") for name, true in holds.items() if true) or "nothing"
+    return part, "state", _all_of(tuple([name for name, true in holds.items() if true]))
+
+
+@functools.cache
+def _all_of(names: tuple[str, ...]) -> str:
+    return " + ".join(name.replace("_", " ") for name in names) or "nothing"
 
 
 def _look(thing: object, facts: set[Fact], seen: set[int], depth: int) -> None:

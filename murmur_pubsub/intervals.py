@@ -138,10 +138,20 @@ class IntervalSet:
         firsts, lasts = self._firsts, self._lasts
         begin = bisect_left(lasts, first)
         end = bisect_right(firsts, last)
-        return [(max(first, firsts[at]), min(last, lasts[at])) for at in range(begin, end)]
+        if begin >= end:
+            return []
+        found = list(zip(firsts[begin:end], lasts[begin:end], strict=True))
+        # All but the first and the last lie within.
+        if found[0][0] < first:
+            found[0] = first, found[0][1]
+        if found[-1][1] > last:
+            found[-1] = found[-1][0], last
+        return found
 
     def missing(self, first: int, last: int) -> list[Interval]:
         """The parts of [first, last] that are not in the set."""
+        if not self._firsts:
+            return [(first, last)] if first <= last else []
         found = []
         for known_first, known_last in self.within(first, last):
             if first < known_first:
@@ -160,4 +170,5 @@ class IntervalSet:
         firsts, lasts = self._firsts, self._lasts
         assert len(firsts) == len(lasts)
         assert all(map(operator.le, firsts, lasts))
-        assert all(last + 1 < first for last, first in zip(lasts, firsts[1:], strict=False))
+        if len(firsts) > 1:
+            assert all(last + 1 < first for last, first in zip(lasts, firsts[1:], strict=False))

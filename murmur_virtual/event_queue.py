@@ -33,8 +33,9 @@ class EventQueue:
         key = time_us >> _BUCKET_SHIFT
         # Keys are popped in ascending order and made only above the current one, so every bucket that waits lies wholly
         # after the current one: it may stay unsorted until then.
-        if key in self._buckets:
-            self._buckets[key].append((time_us, number, node, kind, payload, source))
+        bucket = self._buckets.get(key)
+        if bucket is not None:
+            bucket.append((time_us, number, node, kind, payload, source))
         elif key > self._current_key:
             self._buckets[key] = [(time_us, number, node, kind, payload, source)]
             heapq.heappush(self._keys, key)

@@ -378,26 +378,27 @@ class VirtualNode:
         if type(effects) is not list and type(effects) is not tuple:
             raise TypeError("no effects")
         for effect in effects:
-            if type(effect) is Send:
+            kind = type(effect)
+            if kind is Send:
                 self._send(effect.to, effect.message, now_us)
-            elif type(effect) is Deliver:
+            elif kind is Deliver:
                 self._recorder.delivered(now_us, effect.event, effect.hops, effect.subscribers)
                 self._network.deliveries += len(effect.subscribers)
-            elif type(effect) is SetTimer:
+            elif kind is SetTimer:
                 key, delay_us = effect
                 if type(delay_us) is not int or not 0 <= delay_us <= DELAY_MAX_US or type(key) is not tuple:
                     raise TypeError("no timer")
                 self._timers[key] = self._push(now_us + delay_us, self, TIMER, key, None)
-            elif type(effect) is CancelTimer:
+            elif kind is CancelTimer:
                 self._timers.pop(effect.key, None)
-            elif type(effect) is Persist:
+            elif kind is Persist:
                 self._token = next_token(self._token, effect)
                 self._push(now_us + self._network.sync_us, self, STORED, effect, None)
-            elif type(effect) is Truncate:
+            elif kind is Truncate:
                 self.storage.truncate(effect.before)
-            elif type(effect) is Record:
+            elif kind is Record:
                 self._recorder.protocol(now_us, effect)
-            elif type(effect) is Answer:
+            elif kind is Answer:
                 self._recorder.answered(now_us, effect)
             else:
                 raise TypeError("no effect")

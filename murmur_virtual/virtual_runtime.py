@@ -38,7 +38,7 @@ _DEPTH_MAX = 100_000
 """So often may messages and timers follow from each other at one instant, and once more for each node."""
 _IN_FLIGHT_MAX = 2_000_000
 """Messages; some 500 MB."""
-_COLLECTOR_THRESHOLDS = (100_000, 50, 100)
+_COLLECTOR_THRESHOLDS = (1_000_000, 5, 100)
 _LEFT_MIN = 1_000
 """What so many nodes have left is collected: a machine's parts know each other. Of former incarnations in a run, or as
 many as it has nodes: under churn they would add up to more than the network itself. Of the runs before, when another
@@ -89,6 +89,8 @@ class VirtualRuntime:
         self.overdue: str | None = None
         self._restarts = 0
         self._found_settling: VirtualNode | None = None
+        """The machine that was found not to have settled, with what it had been given then and what it said."""
+        self._found_inputs = self._found_until_us = -1
         self.now_us = 0
         self.processed = 0
         self._newest = self._depth = 0
@@ -226,14 +228,17 @@ class VirtualRuntime:
     def settled_until_us(self, asked_us: int) -> int | None:
         """Up to when all that was asked for is in effect, as the machines know; None if that does not reach up to
         `asked_us`."""
-        found = self._found_settling  # asked after each entry: mostly it is the same machine still
-        if found is not None and not found.down and _settled_until_us(found) < asked_us:
-            return None
+        found = self._found_settling  # asked after each entry: mostly it is the same machine still, as it was
+        if found is not None and not found.down:
+            if self._found_inputs != found.inputs:
+                self._found_inputs, self._found_until_us = found.inputs, _settled_until_us(found)
+            if self._found_until_us < asked_us:
+                return None
         least_us = self.now_us
         for node in self.nodes.values():
             if not node.down and (until_us := _settled_until_us(node)) < least_us:
                 if until_us < asked_us:
-                    self._found_settling = node
+                    self._found_settling, self._found_inputs, self._found_until_us = node, node.inputs, until_us
                     return None
                 least_us = until_us
         self._found_settling = None

@@ -21,6 +21,8 @@ from murmur_pubsub.journal_store import JournalStore, store_at
 from spark_analysis.checked_rows import LINK_CHANGES, CheckedRow, CheckedRows
 
 _NEVER = float("inf")
+_new = tuple.__new__
+"""Makes a row in half the time of its own constructor."""
 _TIMES = struct.Struct(f"<q{ROW.size - 8}x")
 _NODES = struct.Struct(f"<24xi{ROW.size - 28}x")
 _IDS = struct.Struct(f"<8xq8xii{ROW.size - 32}x")
@@ -88,15 +90,16 @@ class WrittenRows:
         return self._kinds.translate(bytes(kind in kinds for kind in range(256)))
 
     def _at(self, places: Iterable[int]) -> list[JournalRow]:
-        written, unpack, make = self.written, ROW.unpack_from, JournalRow._make
-        return [make(unpack(written, place * ROW.size)) for place in places]
+        written, unpack = self.written, ROW.unpack_from
+        return [_new(JournalRow, unpack(written, place * ROW.size)) for place in places]
 
     def _times(self) -> Iterator[int]:
         return itertools.chain.from_iterable(_TIMES.iter_unpack(self.written))
 
 
 def _checked(row: JournalRow) -> CheckedRow:
-    return CheckedRow(row.time_us, row.node, row.source, row.sequence, row.peer, row.kind, row.value)
+    time_us, sequence, value, node, source, peer, _, _, kind = row
+    return _new(CheckedRow, (time_us, node, source, sequence, peer, kind, value))
 
 
 @dataclass(frozen=True, slots=True)

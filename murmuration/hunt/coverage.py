@@ -276,9 +276,7 @@ class ObservedRun(VirtualRun):
             if not near and not calm:
                 continue  # what is broken elsewhere changes little here
             faults = [*near, *map(" + ".join, itertools.combinations(near, 2))] or [_CALM]
-            for fact in facts:
-                for fault in faults:
-                    states.add((fact, fault, phase))
+            states.update(itertools.product(facts, faults, (phase,)))
         self._ask()
 
     def _facts(self, node: VirtualNode) -> Set[Fact]:

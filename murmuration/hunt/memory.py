@@ -9,6 +9,7 @@ is a deque with a greatest length.
 
 from collections import Counter, deque
 from collections.abc import Collection
+from typing import Any
 
 from murmur_pubsub.fingerprint import attributes_of, is_part
 
@@ -16,6 +17,8 @@ Place = tuple[str, str]
 """(class, attribute)."""
 
 _CONTAINERS = (dict, list, set, frozenset, deque, tuple)
+_PART, _CONTAINER, _VALUE = 2, 1, 0
+_what: dict[type, int] = {}
 
 
 def kept_by(machine: object) -> Counter[Place]:
@@ -37,22 +40,28 @@ def _look(part: object, kept: Counter[Place], seen: set[int]) -> None:
                 kept[kind.__name__, attribute] += count
 
 
-def _entries(value: object, kept: Counter[Place], seen: set[int]) -> int:
+def _entries(value: Any, kept: Counter[Place], seen: set[int]) -> int:
     """Of a container, and of those in it. What is in a container is of one class, mostly, so the first says what."""
-    if is_part(type(value)):
+    what = _what_is(value)
+    if what == _PART:
         if id(value) not in seen:
             _look(value, kept, seen)
         return 0
-    if not isinstance(value, _CONTAINERS) or not value or (isinstance(value, deque) and value.maxlen is not None):
+    if what == _VALUE or not value or (isinstance(value, deque) and value.maxlen is not None):
         return 0
     inner = value.values() if isinstance(value, dict) else value
     within = 0
-    if _is_looked_into(next(iter(inner))):
+    if _what_is(next(iter(inner))):
         for each in inner:
-            if _is_looked_into(each):
+            if _what_is(each):
                 within += _entries(each, kept, seen)
     return within if isinstance(value, tuple) else within + len(value)
 
 
-def _is_looked_into(value: object) -> bool:
-    return isinstance(value, _CONTAINERS) or is_part(type(value))
+def _what_is(value: object) -> int:
+    kind = type(value)
+    what = _what.get(kind)
+    if what is None:
+        container = _CONTAINER if issubclass(kind, _CONTAINERS) else _VALUE
+        what = _what[kind] = _PART if is_part(kind) else container
+    return what

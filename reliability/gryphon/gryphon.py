@@ -417,7 +417,7 @@ class Gryphon(Reliability, StreamObserver):
         for stream, subend in merge.advance(effects, self._blocked):
             self._passed(stream, subend, effects)
         for stream, subend in merge.behind():
-            if not stream.watching_gap and stream.number not in self._blocked:
+            if stream.number not in self._blocked:
                 self._watch_gap(stream, subend, effects)
         return effects
 

@@ -17,7 +17,7 @@ A pubend whose broker was forgotten by an operator is left out; when it returns,
 are lost to subscribers here.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import TypeAlias
 
@@ -31,6 +31,8 @@ Place: TypeAlias = tuple[int, int]
 """A tick, and the number of a pubend."""
 Merged: TypeAlias = tuple[BrokerStream, Subend]
 Hand: TypeAlias = Callable[[int, int, DataTick, int, list[Effect]], bool]
+
+_NO_END: Place = (1 << 62, 0)
 
 
 class Merge:
@@ -49,12 +51,16 @@ class Merge:
     def advance(self, effects: list[Effect], blocked: dict[int, None]) -> list[Merged]:
         """Hand over what has its turn, in order; the streams that got further. A pubend whose message found no room is
         put among those that are blocked."""
-        merged = self._merged
-        if not merged or any(stream.subend is None for stream in self._taking):
+        taking = self._taking
+        merged = _heard_of(taking)
+        if not merged or len(merged) < len(taking):
             return []  # what a pubend says that has not been heard of may come before all others
+        reached = _NO_END
         for stream, subend in merged:
             subend.next = max(subend.next, _first_not_before(self._reached, stream.number))
-        reached = min((stream.knowledge.horizon(subend.next), stream.number) for stream, subend in merged)
+            reached = min(reached, (stream.knowledge.horizon(subend.next), stream.number))
+        if reached <= self._reached:
+            return []  # as mostly: what came is not what all wait for
         turns = [
             (tick, stream.number, stream.knowledge.messages[tick], subend)
             for stream, subend in merged
@@ -73,14 +79,21 @@ class Merge:
         self._expected = max(self._expected, tick)
 
     def behind(self) -> list[Merged]:
-        """The streams that are to be asked for: they have gaps, or a message here, or a pubend that expects
-        acknowledgements, waits for what they have to say."""
-        merged = self._merged
-        kept = ((stream.knowledge.last_message, subend) for stream, subend in merged)
-        newest = max((tick for tick, subend in kept if tick >= subend.next), default=-1)
+        """The streams that are to be asked for, and are not yet: they have gaps, or a message here, or a pubend that
+        expects acknowledgements, waits for what they have to say."""
+        merged = _heard_of(self._taking)
+        newest = self._expected
+        for stream, subend in merged:
+            kept = stream.knowledge.last_message
+            if kept >= subend.next and kept > newest:
+                newest = kept
         for _, subend in merged:
-            subend.heard(max(newest, self._expected))
-        return [each for each in merged if each[0].pubend is None and self.lacks(*each)]
+            subend.heard(newest)
+        return [
+            (stream, subend)
+            for stream, subend in merged
+            if stream.pubend is None and not stream.watching_gap and self.lacks(stream, subend)
+        ]
 
     def lacks(self, stream: BrokerStream, subend: Subend) -> bool:
         """Is there a tick that the subend must hear of, and room for what it hears?"""
@@ -93,10 +106,10 @@ class Merge:
         """The streams that take turns."""
         return [stream for stream in self._streams.values() if not self._router.is_forgotten(stream.root)]
 
-    @property
-    def _merged(self) -> list[Merged]:
-        """Those that have been heard of, with their subends."""
-        return [(stream, stream.subend) for stream in self._taking if stream.subend is not None]
+
+def _heard_of(streams: Sequence[BrokerStream]) -> list[Merged]:
+    """Those that have been heard of, with their subends."""
+    return [(stream, stream.subend) for stream in streams if stream.subend is not None]
 
 
 def _first_not_before(place: Place, number: int) -> int:

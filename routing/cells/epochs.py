@@ -175,5 +175,5 @@ class FilterEpochs:
     def check_invariants(self) -> None:
         for root, known in self.known.items():
             assert self._complete.get(root, -1) <= known.number
-            is_waiting = any(root in roots for roots in self._waiting.values())
-            assert is_waiting or self._complete.get(root) == known.number
+            complete = self._complete.get(root) == known.number
+            assert complete or any(root in roots for roots in self._waiting.values())
