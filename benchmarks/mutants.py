@@ -1,13 +1,14 @@
 """How many random changes to the protocols' code are noticed: by the quick tests, by a short hunt, or by neither.
 
 `python -m benchmarks.mutants FILE [--count 300] [--seed 1] [--under reliability/gryphon ...]` draws that many changes
-(`benchmarks.mutations`) of `murmur_pubsub`, `routing` and `reliability`. It makes one at a time: in a fork of a process
-that has imported all tests, or in a copy of the tree, if the change is of what runs while a module is imported. Then it
-runs the tests of that part that reach the changed line, the quickest first, until one fails; then others that do and
-need neither Ray nor Spark, up to `--others` seconds of them; then a short guided hunt (`benchmarks.short_hunt`) with
-`--schedules` schedules of the pairs that the part takes part in. FILE keeps a line of JSON for each; a run that was
-interrupted goes on where it was. FILE.lines keeps which test runs what. `--again` plays again what nothing had noticed,
-and `--seconds` begins no change after that time. The table and the survivors are printed at the end.
+(`benchmarks.mutations`) of `murmur_pubsub`, `routing` and `reliability`, or under these folders and files: modules of
+`spark_analysis` that need no Spark may be among them. It makes one at a time: in a fork of a process that has imported
+all tests, or in a copy of the tree, if the change is of what runs while a module is imported. Then it runs the tests of
+that part that reach the changed line, the quickest first, until one fails; then others that do and need neither Ray nor
+Spark, up to `--others` seconds of them; then a short guided hunt (`benchmarks.short_hunt`) with `--schedules` schedules
+of the pairs that the part takes part in. FILE keeps a line of JSON for each; a run that was interrupted goes on where
+it was. FILE.lines keeps which test runs what. `--again` plays again what nothing had noticed, and `--seconds` begins no
+change after that time. The table and the survivors are printed at the end.
 """
 
 import argparse
@@ -61,6 +62,7 @@ _PARTS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
     "routing": (["forwarding", "multipath", "irbr"], _ALL_PAIRS),
     "reliability": (["gryphon", "epidemic"], _ALL_PAIRS),
     "murmur_pubsub": ([], _ALL_PAIRS),
+    "spark_analysis": ([], _ALL_PAIRS),
 }
 """Folders of tests/protocols and pairs of protocols, by part; the first part whose folder holds the file counts."""
 _OF_WHAT_IS_IMPORTED = ("tests/docs/test_reference.py", "tests/golden/test_formats.py")
@@ -76,7 +78,7 @@ _BYTES_MAX = 4 << 30
 
 def draw(count: int, seed: int, under: Sequence[str]) -> list[Mutation]:
     """The changes, in a random order that a larger count only continues."""
-    files = sorted(path for folder in under for path in (ROOT / folder).rglob("*.py"))
+    files = sorted(path for each in under for path in [*(ROOT / each).rglob("*.py"), ROOT / each] if path.is_file())
     every = [each for path in files for each in mutations_of(ROOT, path)]
     random.Random(seed).shuffle(every)
     sound = (each for each in every if compiles(each.applied((ROOT / each.path).read_text())))
@@ -241,7 +243,7 @@ def main() -> None:
     parser.add_argument("file", type=Path)
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--under", action="append", help="a folder (all three, if none is given)")
+    parser.add_argument("--under", action="append", help="a folder or a file (all three folders, if none is given)")
     parser.add_argument("--again", action="store_true", help="only those that nothing had noticed")
     parser.add_argument("--others", type=float, default=15, help="seconds of tests of other parts")
     parser.add_argument("--schedules", type=int, default=60)

@@ -19,6 +19,7 @@ import pytest
 from benchmarks.mutations import Mutation
 
 QUICK = ("-q", "-p", "no:cacheprovider", "-m", "not slow and not ray and not spark", "--hypothesis-profile=mutants")
+_CHANGED = ("murmur_pubsub", "routing", "reliability", "spark_analysis")
 _AT_ONCE = 12
 """Test modules that are measured by one process: as many are lost if it is interrupted."""
 
@@ -126,9 +127,7 @@ def main() -> None:
     from coverage import Coverage
 
     out, modules, tree = Path(sys.argv[1]), sys.argv[2:], Path.cwd()
-    coverage = Coverage(
-        data_file=None, include=[f"{tree}/{each}/*" for each in ("murmur_pubsub", "routing", "reliability")]
-    )
+    coverage = Coverage(data_file=None, include=[f"{tree}/{each}/*" for each in _CHANGED])
     watch = _Watch(coverage)
     coverage.start()
     pytest.main([*QUICK, *modules], plugins=[watch])
