@@ -8,11 +8,12 @@ import pytest
 
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.journal import FaultStage, Phase, RowKind
-from murmur_pubsub.run_manifest import FaultEntry, read_manifest, write_manifest
+from murmur_pubsub.run_manifest import FaultEntry, NodeEntry, RunManifest, read_manifest, write_manifest
 from murmuration.bench import measure
 from murmuration.zoo.entry import CHAIN
 from murmuration.zoo.play import play_in_zoo
 from spark_analysis.key_figures import judge_and_measure
+from spark_analysis.stays import clients_that_move
 from tests.spark.run_folder import RunFolder
 
 MOVED: dict[str, Any] = {
@@ -51,3 +52,18 @@ def test_a_client_is_present_while_the_broker_is_up_where_it_is(tmp_path: Path) 
     killed = FaultEntry("kill b1", FaultKind.KILL, 1_000_000, ("b1",))
     write_manifest(finished, replace(read_manifest(finished), faults=(killed,)))
     assert measure.judge_and_measure(finished)[1]["rate_present"] == 0.75
+
+
+def test_only_a_client_that_the_plan_gives_a_link_can_have_been_at_two_brokers() -> None:
+    clients = [NodeEntry(name, "client", "b0") for name in ("c0", "c1", "c2")]
+    faults = [
+        FaultEntry(kind.name, kind, nodes=nodes)
+        for kind, nodes in (
+            (FaultKind.KILL, ("c0",)),
+            (FaultKind.DISCONNECT, ("c1", "b0")),
+            (FaultKind.CONNECT, ("c1", "b1")),
+            (FaultKind.CONNECT, ("b0", "b1")),
+        )
+    ]
+    nodes = (NodeEntry("b0", "broker"), NodeEntry("b1", "broker"), *clients)
+    assert clients_that_move(RunManifest("moved", "virtual", 1, "5ea1", nodes, faults=tuple(faults))) == {"c1"}
