@@ -105,7 +105,11 @@ CASES = {
     ),
     "its own broker died and is back": ({"windows": [window(KILL, "b1", 4_000_000, 6_000_000)]}, MISSING, None),
     "its own broker is dead at the end": (
-        {"windows": [window(KILL, "b1", 4_000_000, NEVER_US)]}, MISSING, "no path was left when the run ended",
+        {"windows": [window(KILL, "b1", 4_000_000, NEVER_US)]}, MISSING, "kill b1: no path was left when the run ended",
+    ),
+    "no link leads to its broker at the end": (
+        {"overlays": [OverlayAt(0, LINKS, True), OverlayAt(6_000_000, (LINKS[0], LINKS[2]), True)]},
+        MISSING, "the overlay was in parts: no path was left when the run ended",
     ),
     "its former broker is dead at the end": (
         {
@@ -117,6 +121,13 @@ CASES = {
     "it was at a broker that was given up when the event came": (
         {"windows": [window(FaultKind.ORDER, "b1", 4_000_000, NEVER_US)], "stays": MOVED},
         MISSING, "nothing is promised at that broker",
+    ),
+    "it came to a broker in the instant in which that was no longer given up": (
+        {"windows": [window(FaultKind.ORDER, "b0", 4_000_000, 6_000_000)], "stays": MOVED},
+        MISSING, "nothing is promised at that broker",
+    ),
+    "it came to a broker just after that": (
+        {"windows": [window(FaultKind.ORDER, "b0", 4_000_000, 5_999_999)], "stays": MOVED}, MISSING, None,
     ),
     "it had left the broker that was given up when the event came": (
         {"windows": [window(FaultKind.ORDER, "b1", 4_000_000, NEVER_US)], "stays": MOVED},
@@ -146,6 +157,14 @@ CASES = {
     "it died before its subscription had settled": (
         {"windows": [window(KILL, "c1", 4_500_000, 6_000_000)], "settled": [(4_600_000, 4_600_000)]},
         MISSING._replace(issued_us=4_400_000), "its subscription had not settled",
+    ),
+    "it died in the instant in which it had subscribed": (
+        {"windows": [window(KILL, "c1", 4_400_000, 6_000_000)], "settled": [(4_600_000, 4_600_000)]},
+        MISSING._replace(issued_us=4_400_000), "its subscription had not settled",
+    ),
+    "it died before it subscribed": (
+        {"windows": [window(KILL, "c1", 4_399_999, 6_000_000)], "settled": [(4_600_000, 4_600_000)]},
+        MISSING._replace(issued_us=4_400_000), None,
     ),
     "it died before its subscription had settled, and was cut off still when it was back": (
         {

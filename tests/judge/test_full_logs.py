@@ -1,5 +1,6 @@
 """Publishers wait while a log is full: what that excuses, by rows and cases made by hand."""
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 
@@ -14,7 +15,7 @@ from spark_analysis.excuses import Case
 from spark_analysis.fault_windows import NEVER_US, FaultStep, Window
 from spark_analysis.full_logs import FullLog, full_logs, time_waiting
 from spark_analysis.given_up import ToldRow
-from spark_analysis.passages import Passage
+from spark_analysis.passages import ON_THE_WAY_US, Passage
 from spark_analysis.stays import Stay
 
 S = 1_000_000
@@ -78,7 +79,8 @@ def test_a_log_is_full_from_a_word_to_the_next(
 
 
 @pytest.mark.parametrize(
-    ("handed_us", "until_us"), [(3 * S, None), (4 * S, 8 * S), (7 * S, 8 * S), (9 * S, None), (19 * S, 31 * S)]
+    ("handed_us", "until_us"),
+    [(3 * S, None), (4 * S, 8 * S), (7 * S, 8 * S), (8 * S, 8 * S), (9 * S, None), (19 * S, 31 * S)],
 )
 def test_an_event_waits_while_one_stretch_follows_another(handed_us: int, until_us: int | None) -> None:
     of_another = FullLog("b1", 0, NEVER_US)
@@ -146,11 +148,26 @@ def test_only_who_lacks_something_keeps_a_log_full(
         assert tuple(judge.explain(MISSING, Passage()) is not None for judge in judges) == wanted
 
 
-@pytest.mark.parametrize(("delivered_us", "is_excused"), [(8 * S + S // 2, True), (12 * S, False)])
+@pytest.mark.parametrize(
+    ("delivered_us", "is_excused"),
+    [(8 * S + S // 2, True), (8 * S + ON_THE_WAY_US, True), (8 * S + ON_THE_WAY_US + 1, False), (12 * S, False)],
+)
 def test_what_waited_may_come_to_a_later_subscriber(delivered_us: int, is_excused: bool) -> None:
     early = Case("spurious", "c0", "c1", 5 * S, delivered_us, early=True)
     judge = Connections({}, (), HOMES, 30 * S, OVERLAYS, full=ONE)
     assert (judge.explain(early, Passage()) is not None) == is_excused
+
+
+@pytest.mark.parametrize("full", [(), (FullLog("b0", 4 * S, 45 * S),)], ids=["there was room", "a log was full"])
+def test_what_a_fault_held_up_until_a_log_was_full_may_be_held_up_for_longer(full: Sequence[FullLog]) -> None:
+    """Its client stood still when it was published, and went on when the log had no room."""
+    still = dataclasses.replace(stalled("c0"), undone_us=5 * S, until_us=5 * S)
+    bound = Connections({}, [still], HOMES, 30 * S, OVERLAYS, full=full)
+    durable = DurableConnections({}, [still], HOMES, 30 * S, OVERLAYS, last_us=60 * S, stays=STAYS, full=full)
+    withdrawn = MISSING._replace(published_us=2 * S, withdrawn_us=50 * S)
+    early = Case("spurious", "c0", "c1", 2 * S, delivered_us=50 * S, early=True)
+    for judge, case in ((bound, withdrawn), (durable, withdrawn), (bound, early), (durable, early)):
+        assert (judge.explain(case, Passage()) is not None) == bool(full), (judge, case)
 
 
 def test_of_redundant_brokers_either_may_be_full() -> None:

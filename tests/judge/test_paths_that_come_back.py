@@ -53,3 +53,19 @@ def test_a_path_is_looked_for_up_to_the_end_however_short_the_limit(
     judge = Connections({}, windows, {"c0": "b0", "c1": "b1"}, 2_000_000, overlays, last_us=last_us)
     case = Case("missing", "c0", "c1", 800_000, overtaken_us=overtaken_us, withdrawn_us=withdrawn_us)
     assert (judge.explain(case, Passage({}, {})) is not None) == is_excused
+
+
+@pytest.mark.parametrize(
+    ("whole_us", "is_excused"),
+    [(2_799_999, False), (2_800_000, True), (5_000_000, True)],
+    ids=["in time", "just too late", "much too late"],
+)
+def test_a_path_that_comes_back_later_than_a_recovery_may_take_is_too_late_however_long_it_lasts(
+    whole_us: int, is_excused: bool
+) -> None:
+    cut = FaultStep(0, FaultKind.CUT, "cut b0-b1", ("b0", "b1"), in_effect_us=500_000)
+    link = frozenset({frozenset({"b0", "b1"})})
+    windows = [Window(cut, 500_000, 500_000, whole_us, whole_us, links=link)]
+    overlays = [OverlayAt(0, (("b0", "b1"), ("c0", "b0"), ("c1", "b1")), True)]
+    judge = Connections({}, windows, {"c0": "b0", "c1": "b1"}, 2_000_000, overlays, last_us=60_000_000)
+    assert (judge.explain(Case("missing", "c0", "c1", 800_000), Passage({}, {})) is not None) == is_excused

@@ -63,6 +63,13 @@ CASES = {
         {"windows": [kill("b1", 4_000_000, 6_000_000), LOST], "away": AWAY},
         MISSING, "c0 was not connected to b0 again",
     ),
+    "the same, and a fault before the event had been mended just then": (
+        {"windows": [kill("b1", 1_000_000, 3_000_000), LOST], "away": AWAY},
+        MISSING, "c0 was not connected to b0 again",
+    ),
+    "the same, and it had been mended before": (
+        {"windows": [kill("b1", 1_000_000, 2_999_999), LOST], "away": AWAY}, MISSING, None,
+    ),
     "the same, and so many may have waited that none was accepted": (
         {"windows": [LOST], "away": AWAY, "published_us": range(5_000_000, 6_000_000, 1_000)},
         MISSING, "c0 was not connected to b0 again",
@@ -132,6 +139,12 @@ CASES = {
     "it is lost when the backup is just back": (
         {"windows": [kill("b1", 7_000_000, 9_000_000), LOST]}, MISSING, "kill b0: before the others",
     ),
+    "it is lost when the backup is just taken for back": (
+        {"windows": [kill("b1", 7_000_000, 8_000_000), LOST]}, MISSING, "kill b0: before the others",
+    ),
+    "it is lost when that is over": (
+        {"windows": [kill("b1", 7_000_000, 7_999_999), LOST], "stays": AT_BACKUP}, MISSING, None,
+    ),
     "it is lost when the backup has been back for long": (
         {"windows": [kill("b1", 2_000_000, 3_000_000), LOST], "stays": AT_BACKUP}, MISSING, None,
     ),
@@ -152,7 +165,7 @@ CASES = {
         MISSING._replace(published_us=11_000_000), "may not have been accepted",
     ),
     "at the end the subscriber is with neither": (
-        {"windows": [partition("b0 b1 b2 c0", "b3 c1")]}, MISSING, "no path was left when the run ended",
+        {"windows": [partition("b0 b1 b2 c0", "b3 c1")]}, MISSING, "a partition: no path was left when the run ended",
     ),
     "at the end all three are apart": (
         {"windows": [partition("b0 c0", "b1", "b2 b3 c1")]}, MISSING, "no path was left when the run ended",

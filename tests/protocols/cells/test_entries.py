@@ -190,4 +190,7 @@ def test_where_links_lose_messages_an_event_may_be_held_up_until_somebody_subscr
     connections = Connections({}, [], {}, limit_us=5_000_000, lossy=lossy)
     early = Case("spurious", "a", "b", 0, delivered_us=2_000_000, early=True)
     assert (connections.explain(early, Passage()) is not None) == lossy
-    assert connections.explain(early._replace(delivered_us=6_000_000), Passage()) is None
+    assert (connections.explain(early._replace(delivered_us=5_000_000), Passage()) is not None) == lossy
+    assert connections.explain(early._replace(delivered_us=5_000_001), Passage()) is None
+    assert connections.explain(early._replace(early=False), Passage()) is None, "it is not from before its subscription"
+    assert connections.explain(early._replace(finding="duplicate", early=False), Passage()) is None
