@@ -367,8 +367,8 @@ class Excuses:
             if other.nodes and other.in_force(window.from_us, window.until_us)
         }
         ends = {way[0], way[-1], self.homes.get(way[0], way[0]), self.homes.get(way[-1], way[-1])}
-        rows = [len(list(group)) for is_away, group in itertools.groupby(way, away.__contains__) if is_away]
-        return not (away & ends) and max(rows, default=0) <= most
+        rows = (len(list(group)) for is_away, group in itertools.groupby(way, away.__contains__) if is_away)
+        return not (away & ends) and all(row <= most for row in rows)
 
     def _no_path(self, case: Case, times_us: Iterable[int]) -> Excuse | None:
         """Was there no whole path of the overlay at one of these times?"""

@@ -58,6 +58,16 @@ def test_a_broker_that_is_away_is_survived_unless_it_is_that_of_the_publisher_or
     assert (excuses.explain(case, AT_B0) is not None) == is_excused
 
 
+@pytest.mark.parametrize(("survived", "is_excused"), [(1, True), (2, False), (3, False)])
+def test_so_many_brokers_in_a_row_may_be_away_as_the_promise_says(survived: int, is_excused: bool) -> None:
+    """One that is away elsewhere on the way does not count with them."""
+    brokers = [f"b{number}" for number in range(7)]
+    links = [*itertools.pairwise(brokers), ("c0", "b0"), ("c6", "b6")]
+    promise = Promise(survives=Survival(brokers_away=survived))
+    excuses = Excuses([kill(name) for name in ("b1", "b2", "b4")], links, {"c0": "b0", "c6": "b6"}, promise)
+    assert (excuses.explain(MISSING._replace(client="c6"), AT_B0) is not None) == is_excused
+
+
 @pytest.mark.parametrize(
     ("away", "survived", "is_excused"),
     [("b1", 0, True), ("b1", 1, False), ("b1 b3", 1, True), ("b1 c3", 1, False), ("c3", 0, False), ("b2", 1, True)],
