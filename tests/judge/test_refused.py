@@ -79,6 +79,23 @@ def test_what_was_refused_and_comes_twice_is_spurious_and_a_duplicate(tmp_path: 
     assert (judgement.numbers["spurious"], judgement.numbers["duplicate"]) == (1, 1)
 
 
+@pytest.mark.parametrize(("other_us", "first"), [(1_390, "1:0"), (1_410, f"0:{REFUSED}")])
+def test_of_what_was_refused_and_delivered_the_first_is_what_was_published_first(
+    tmp_path: Path, other_us: int, first: str
+) -> None:
+    """c0's was published at 1400 us. Neither the publisher's number counts nor what is in the event."""
+    run = RunFolder(tmp_path / "run", promise=DURABLE)
+    run.subscribe("c1", 1, 7, "x >= 0")
+    run.settled(2, 2)
+    for sequence in range(REFUSED + 1):
+        run.publish("c0", 1_000 + 100 * sequence, 0, sequence, {"x": 5})
+    run.publish("c1", other_us, 1, 0, {"x": 5 + (other_us < 1_400)})
+    for client, source, number in (("c0", 0, REFUSED), ("c1", 1, 0)):
+        run.refused(client, 1_450, source, number)
+        run.deliver("c1", 1_460, source, number, 7)
+    assert f"the first {first})" in str(judge_run(run.finish()).numbers["reason"])
+
+
 def test_what_was_refused_and_reaches_somebody_who_had_not_asked_is_told_as_refused(tmp_path: Path) -> None:
     judgement = judge_run(refused_run(tmp_path / "run", delivered_us=(1_460, 1_470), stray=True))
     assert judgement.pairs.spurious == [((0, REFUSED), 8)] * 2

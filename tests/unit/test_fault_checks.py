@@ -23,10 +23,11 @@ def checked(
     beside: Sequence[Window] = (),
     lost: Sequence[tuple[int, int]] = (),
     paused: Sequence[tuple[int, int]] = (),
+    others: Sequence[CheckedRow] = (),
 ) -> FaultCheck:
     """The check of a change in force from 0 to 1 s; of each kind of message the passages of events from a to b:
     sequence, sent_us, received_us. `lost`: those that the link lost on their way, sequence and sent_us. `paused`: when
-    b took nothing (1), and went on (0), since its link to another node was full."""
+    b took nothing (1), and went on (0), since its link to another node was full. `others`: more rows."""
     step = FaultStep(0, FaultKind.CHANGE_LINK, "change link a-b", ("a", "b"), link=link, in_effect_us=0)
     rows = []
     for kind, (sequence, sent_us, received_us) in [(kind, each) for kind, some in enumerate(kinds) for each in some]:
@@ -37,7 +38,7 @@ def checked(
     rows += [CheckedRow(time_us, 1, NONE, 0, 2, RowKind.PAUSE, value) for time_us, value in paused]
     check, *_ = check_faults(
         [Window(step, 0, 0, 1_000_000, 1_000_000, frozenset(), frozenset({LINK})), *beside],
-        CheckedRows.of([CheckedRow(0, 0, NONE, 0, NONE, RowKind.START, 0), *rows]),
+        CheckedRows.of([CheckedRow(0, 0, NONE, 0, NONE, RowKind.START, 0), *rows, *others]),
         NUMBERS,
         2_000_000,
         datagram_kinds,
@@ -81,6 +82,38 @@ def test_a_message_that_was_held_back_comes_close_before_the_next_one_on_a_link_
 ) -> None:
     """The link takes one each 20 ms. Nothing overtakes anything, so that of reordering nothing is seen."""
     assert checked(link, [(1, 1_000, 30_000), (2, 2_000, 43_000)]).outcome == outcome
+
+
+@pytest.mark.parametrize(("apart_us", "outcome"), [(2_800, "took_effect"), (2_799, "failed")])
+def test_a_random_delay_may_be_fourteen_times_its_mean(apart_us: int, outcome: str) -> None:
+    """Of a million messages about one has such a delay. The link takes one each 20 ms, of which 6 ms are left."""
+    link = LinkSpec(Delay("exponential", 0, 1_000), messages_per_s=50)
+    assert checked(link, [(1, 1_000, 40_000), (2, 2_000, 40_000 + apart_us)]).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("link", "sent", "outcome"),
+    [
+        (LinkSpec(loss=0.1), 0, "not_exercised"),
+        (LinkSpec(loss=0.1), 131, "not_exercised"),
+        (LinkSpec(loss=0.1), 132, "failed"),
+        (LinkSpec(loss=1.0), 1, "failed"),
+        (LinkSpec(duplication=0.1), 131, "not_exercised"),
+        (LinkSpec(duplication=0.1), 132, "failed"),
+    ],
+)
+def test_what_never_happened_has_failed_if_that_is_by_chance_once_in_a_million_times(
+    link: LinkSpec, sent: int, outcome: str
+) -> None:
+    assert checked(link, [(number, number, number + 50) for number in range(1, sent + 1)]).outcome == outcome
+
+
+def test_only_what_was_received_has_come() -> None:
+    """The receiver writes of the event that was sent to it, and has not got it."""
+    known = CheckedRow(1_500, 1, 7, 2, 0, RowKind.PROTOCOL, 0)
+    passages = [(1, 1_000, 6_000), (2, 1_400, None)]
+    assert checked(DELAYED, passages, others=[known]).outcome == "took_effect"
+    assert checked(DELAYED, passages, others=[known._replace(kind=RowKind.RECEIVE)]).outcome == "failed"
 
 
 @pytest.mark.parametrize("kind", [FaultKind.STALL, FaultKind.SLOW])
@@ -213,20 +246,68 @@ def test_a_link_that_is_taken_away_is_in_force_until_the_rest_has_settled_and_th
     assert (repairs.repaired_us, repairs.all_us) == ([52], 52)
 
 
+UP, DOWN = RowKind.LINK_UP, RowKind.LINK_DOWN
+
+
 @pytest.mark.parametrize(
-    ("issued", "killed_us", "outcome"),
+    ("kind", "rows", "outcome"),
+    [
+        (FaultKind.CONNECT, [(100, 0, UP), (300, 1, UP)], "took_effect"),
+        (FaultKind.CONNECT, [(99, 0, UP), (300, 1, UP)], "not_exercised"),
+        (FaultKind.CONNECT, [(100, 0, UP), (301, 1, UP)], "not_exercised"),
+        (FaultKind.DISCONNECT, [(100, 0, DOWN)], "took_effect"),
+        (FaultKind.DISCONNECT, [(99, 0, DOWN)], "not_exercised"),
+        (FaultKind.DISCONNECT, [(100, 0, DOWN), (200, 0, UP)], "took_effect"),
+        (FaultKind.DISCONNECT, [(100, 0, DOWN), (201, 0, UP)], "failed"),
+    ],
+    ids=["comes", "had come", "comes too late", "goes", "had gone", "goes, and came just until then", "comes again"],
+)
+def test_a_change_of_the_overlay_is_seen_from_its_very_instant_on(
+    kind: FaultKind, rows: Sequence[tuple[int, int, RowKind]], outcome: str
+) -> None:
+    """It is ordered at 100, in effect at 200, and all has settled at 300; rows: time_us, node and kind."""
+    step = FaultStep(0, kind, "change a-b", ("a", "b"), ordered_us=100, in_effect_us=200)
+    seen = CheckedRows.of([CheckedRow(time_us, node, NONE, 0, 1 - node, row, 0) for time_us, node, row in rows])
+    (check,) = check_faults(fault_windows([step], [(300, 300)], [("a", "b")]), seen, NUMBERS, 1_000)
+    assert check.outcome == outcome
+
+
+@pytest.mark.parametrize(("back_us", "ended_us"), [((50, 70), 70), ((70, 50), 70), ((50, None), None)])
+def test_a_death_from_which_nodes_come_back_one_by_one_ends_with_the_last(
+    back_us: Sequence[int | None], ended_us: int | None
+) -> None:
+    died = FaultStep(0, FaultKind.KILL_ACTOR, "kill a and b", ("a", "b"), ordered_us=10, in_effect_us=11)
+    back = [
+        FaultStep(number, FaultKind.RESTART, f"restart {name}", (name,), ordered_us=at_us, in_effect_us=at_us)
+        for number, (name, at_us) in enumerate(zip("ab", back_us, strict=True), 1)
+        if at_us is not None
+    ]
+    windows = fault_windows([died, *sorted(back, key=lambda step: step.ordered_us or 0)], [], [])
+    (check,) = check_faults(windows, CheckedRows.of([]), NUMBERS, 1_000)
+    assert (check.until_us, check.outcome) == (ended_us, "took_effect")
+
+
+@pytest.mark.parametrize(
+    ("issued", "hindrance", "outcome"),
     [
         ([(RowKind.PUBLISH, 7, 55)], None, "took_effect"),
         ([(RowKind.PUBLISH, 7, 49), (RowKind.PUBLISH, 7, 61), (RowKind.PUBLISH, 8, 55)], None, "failed"),
         ([(RowKind.SUBSCRIBE, 7, 55)], None, "failed"),
-        ([], 30, "not_exercised"),
+        ([], (FaultKind.KILL, "c1"), "not_exercised"),
+        ([], (FaultKind.KILL, "c2"), "failed"),
+        ([], (FaultKind.STALL, "c1"), "failed"),
     ],
-    ids=["it did", "at other times, or another", "it did something else", "its process was gone"],
-)
+    ids=[
+        "it did", "at other times, or another", "it did something else", "its process was gone",
+        "another one's process was gone", "it was stalled",
+    ],
+)  # fmt: skip
 def test_a_command_of_the_plan_took_effect_if_the_client_did_so_then(
-    issued: list[tuple[int, int, int]], killed_us: int | None, outcome: str
+    issued: list[tuple[int, int, int]], hindrance: tuple[FaultKind, str] | None, outcome: str
 ) -> None:
     step = FaultStep(1, FaultKind.PUBLISH, "publish", ("c1",), ordered_us=50, in_effect_us=60, issuer=7)
-    death = FaultStep(0, FaultKind.KILL, "death of c1", ("c1",), ordered_us=killed_us, in_effect_us=killed_us)
-    windows = fault_windows([death, step], [], [])
+    hindered = [] if hindrance is None else [
+        FaultStep(0, hindrance[0], "hindrance", (hindrance[1],), ordered_us=30, in_effect_us=30)
+    ]  # fmt: skip
+    windows = fault_windows([*hindered, step], [], [])
     assert [check.outcome for check in check_commands([step], windows, issued)] == [outcome]

@@ -3,8 +3,9 @@
 import pytest
 
 from murmur_pubsub.faults import FaultKind
+from murmur_pubsub.links import HARD_LIMIT_FACTOR, LinkSpec
 from murmur_pubsub.promise import Recovery
-from spark_analysis.fault_windows import FaultStep, fault_windows
+from spark_analysis.fault_windows import FaultStep, Window, fault_windows
 
 BROKERS = frozenset({"b0", "b1", "b2"})
 RECOVERS = Recovery(repaired_us=50, founded_us=1_000)
@@ -86,6 +87,19 @@ def test_a_broker_that_was_dead_before_its_actor_is_still_away_when_all_others_f
 
 def test_the_return_of_a_host_on_which_nobody_was_yet_is_nothing() -> None:
     assert hit((FaultKind.LOSE_HOST, ""), (FaultKind.RETURN_HOST, "")) == [(FaultKind.LOSE_HOST,)]
+
+
+def test_with_links_a_client_that_comes_disturbs_tables_and_without_links_a_broker_does() -> None:
+    assert hit((RESTART, "c0")) == [(RESTART, "c0")]
+    assert hit((RESTART, "b0")) == []
+    assert disturbed((100, RESTART, "b0")) == [50, 50]
+
+
+def test_what_waits_for_a_narrow_link_goes_at_its_rate_when_it_is_mended() -> None:
+    link = LinkSpec(messages_per_s=10, queue_messages=1_000)
+    step = FaultStep(0, FaultKind.CHANGE_LINK, "narrow b0-b1", ("b0", "b1"), link=link)
+    narrow = Window(step, 0, 0, undone_us=1_000_000, until_us=2_000_000)
+    assert narrow.carried_us == 1_000_000 + HARD_LIMIT_FACTOR * 100_000_000
 
 
 def hit(*happened: tuple[FaultKind, str]) -> list[tuple[object, ...]]:

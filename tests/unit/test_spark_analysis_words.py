@@ -11,6 +11,7 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.promise import Promise
 from murmur_pubsub.run_manifest import Lateness
 from spark_analysis import wording
+from spark_analysis.expectations import check_expectations, measured
 from spark_analysis.metrics import BUCKETS_MAX, bucket_width_us
 from spark_analysis.session import check_java
 from spark_analysis.verdict import Facts, decide
@@ -194,3 +195,24 @@ def test_no_java_is_refused_with_its_remedy(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InputError, match="no java command"):
         check_java()
+
+
+@pytest.mark.parametrize(
+    ("key", "found", "told", "is_met"),
+    [
+        ("delay_p99_us", 1_000, "1\u202fms", True),
+        ("delay_p99_us", 1_001, "1.00\u202fms", False),
+        ("delay_p99_us", None, "none", False),
+        ("recovery_us", None, "none", True),
+    ],
+)
+def test_an_expectation_says_what_was_measured_if_anything_was(
+    key: str, found: float | None, told: str, is_met: bool
+) -> None:
+    (expectation,) = check_expectations({key: 1_000}, {key: found})
+    assert (expectation.measured, expectation.met) == (told, is_met)
+
+
+def test_unexplained_are_the_findings_that_nothing_explains() -> None:
+    counts = RIGHT | {"missing": 5, "duplicate": 2}
+    assert measured(counts, {"missing": 4}, None, None)["unexplained"] == 3
