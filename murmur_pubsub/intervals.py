@@ -170,5 +170,4 @@ class IntervalSet:
         firsts, lasts = self._firsts, self._lasts
         assert len(firsts) == len(lasts)
         assert all(map(operator.le, firsts, lasts))
-        if len(firsts) > 1:
-            assert all(last + 1 < first for last, first in zip(lasts, firsts[1:], strict=False))
+        assert all(last + 1 < first for last, first in zip(lasts, firsts[1:], strict=False))

@@ -171,10 +171,7 @@ class Link:
         if self._harmless:
             arrival_us = now_us + self.draw_us()
             if spec.ordered or control:
-                if arrival_us < self._last_arrival_us:
-                    arrival_us = self._last_arrival_us
-                else:
-                    self._last_arrival_us = arrival_us
+                self._last_arrival_us = arrival_us = max(arrival_us, self._last_arrival_us)
             return _new(Transmission, ((arrival_us,), None))
         departure_us = now_us
         if spec.bytes_per_s is not None or spec.messages_per_s is not None:
@@ -192,10 +189,7 @@ class Link:
         if spec.reordering and not control and rng.random() < spec.reordering:
             arrival_us += int(rng.random() * spec.reordering_us)
         elif spec.ordered or control:
-            if arrival_us < self._last_arrival_us:
-                arrival_us = self._last_arrival_us
-            else:
-                self._last_arrival_us = arrival_us
+            self._last_arrival_us = arrival_us = max(arrival_us, self._last_arrival_us)
         if spec.duplication and not control and rng.random() < spec.duplication:
             return Transmission((arrival_us, arrival_us + self.draw_us()))
         return _new(Transmission, ((arrival_us,), None))

@@ -45,6 +45,8 @@ from murmur_virtual.virtual_network import VirtualNetwork
 EVENT_DATAGRAM, CONTROL_DATAGRAM, EVENT_MESSAGE, CONTROL_MESSAGE, TIMER, STORED, RESUME, CALL = range(-2, 6)
 """Kinds of queue entries; the first four are messages on their way. Modulo 2, and as an index of the two numbers
 `in_flight`, a datagram is the same as what goes over a link."""
+NEVER_US = 1 << 62
+"""Later than all times."""
 
 _new = tuple.__new__
 """Makes a NamedTuple without the Python call in its constructor: these two are made for every entry."""
@@ -55,9 +57,9 @@ class VirtualNode:
 
     __slots__ = (
         "_clients", "_codec", "_datagrams", "_encoded", "_encoded_message", "_encoders",
-        "_exempt", "_held", "_hops", "_name", "_network", "_push", "_read", "_read_client", "_recorder", "_severed",
-        "_stale", "_timers", "_token", "_turns", "_uplink", "addressed", "disturbed", "down", "incarnation", "inputs",
-        "links", "machine", "paused_until_us", "spec", "stalled", "stalls", "storage",
+        "_exempt", "_held", "_hops", "_name", "_network", "_push", "_read", "_read_client", "_recorder", "_settled",
+        "_severed", "_stale", "_timers", "_token", "_turns", "_uplink", "addressed", "disturbed", "down", "incarnation",
+        "inputs", "links", "machine", "paused_until_us", "spec", "stalled", "stalls", "storage",
     )  # fmt: skip
 
     def __init__(
@@ -81,6 +83,8 @@ class VirtualNode:
         self.disturbed = False
         """Does any of these, or a severed link, matter? An undisturbed node pays for this one test."""
         self._turns = Turns(self, network.call_at)
+        self._settled = (-1, -1)
+        """What the machine had been given when it was last asked up to when all has settled, and what it said."""
         self._severed: dict[NodeName, None] = {}
         self._stale: dict[tuple[NodeName, bool], tuple[int, int]] = {}
         """Of a peer's datagrams, or of what comes over its link: the newest that is to be lost, and until when."""
@@ -194,6 +198,15 @@ class VirtualNode:
             return said(question, getattr(self.machine, question))
         except Exception as error:
             self._fail(f"the question whether it is {question}", self._network.now_us, error, ())
+
+    @property
+    def settled_until_us(self) -> int:
+        """Up to when all has settled, as the machine knows. One that was given nothing since says the same again."""
+        inputs, until_us = self._settled
+        if inputs != self.inputs:
+            until_us = self.says("settled_until_us") if self.says("settling") else NEVER_US
+            self._settled = self.inputs, until_us
+        return until_us
 
     def check_invariants(self) -> None:
         """Those of the machine, and what it says of itself; raises `ProtocolError`."""

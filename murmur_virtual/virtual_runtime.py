@@ -28,12 +28,12 @@ from murmur_virtual.virtual_links import VirtualLinks
 from murmur_virtual.virtual_node import (
     CALL,
     CONTROL_MESSAGE,
+    NEVER_US,
     STORED,
     TIMER,
     VirtualNode,
 )
 
-_NEVER_US = 1 << 62
 _DEPTH_MAX = 100_000
 """So often may messages and timers follow from each other at one instant, and once more for each node."""
 _IN_FLIGHT_MAX = 2_000_000
@@ -89,8 +89,6 @@ class VirtualRuntime:
         self.overdue: str | None = None
         self._restarts = 0
         self._found_settling: VirtualNode | None = None
-        """The machine that was found not to have settled, with what it had been given then and what it said."""
-        self._found_inputs = self._found_until_us = -1
         self.now_us = 0
         self.processed = 0
         self._newest = self._depth = 0
@@ -228,17 +226,14 @@ class VirtualRuntime:
     def settled_until_us(self, asked_us: int) -> int | None:
         """Up to when all that was asked for is in effect, as the machines know; None if that does not reach up to
         `asked_us`."""
-        found = self._found_settling  # asked after each entry: mostly it is the same machine still, as it was
-        if found is not None and not found.down:
-            if self._found_inputs != found.inputs:
-                self._found_inputs, self._found_until_us = found.inputs, _settled_until_us(found)
-            if self._found_until_us < asked_us:
-                return None
+        found = self._found_settling  # asked after each entry: mostly it is the same machine still
+        if found is not None and not found.down and found.settled_until_us < asked_us:
+            return None
         least_us = self.now_us
         for node in self.nodes.values():
-            if not node.down and (until_us := _settled_until_us(node)) < least_us:
+            if not node.down and (until_us := node.settled_until_us) < least_us:
                 if until_us < asked_us:
-                    self._found_settling, self._found_inputs, self._found_until_us = node, node.inputs, until_us
+                    self._found_settling = node
                     return None
                 least_us = until_us
         self._found_settling = None
@@ -257,8 +252,8 @@ class VirtualRuntime:
         pop = queue.pop
         newest = self._newest
         entry: QueueEntry | None = None
-        limit_us = _NEVER_US if until_us is None else until_us
-        limit = _NEVER_US if steps is None else steps
+        limit_us = NEVER_US if until_us is None else until_us
+        limit = NEVER_US if steps is None else steps
         done = 0
         while done < limit:
             entry = pop()
@@ -308,7 +303,3 @@ class VirtualRuntime:
         for node in self.nodes.values():
             if not node.down:
                 node.check_invariants()
-
-
-def _settled_until_us(node: VirtualNode) -> int:
-    return node.says("settled_until_us") if node.says("settling") else _NEVER_US

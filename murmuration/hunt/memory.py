@@ -9,7 +9,6 @@ is a deque with a greatest length.
 
 from collections import Counter, deque
 from collections.abc import Collection
-from typing import Any
 
 from murmur_pubsub.fingerprint import attributes_of, is_part
 
@@ -17,8 +16,6 @@ Place = tuple[str, str]
 """(class, attribute)."""
 
 _CONTAINERS = (dict, list, set, frozenset, deque, tuple)
-_PART, _CONTAINER, _VALUE = 2, 1, 0
-_what: dict[type, int] = {}
 
 
 def kept_by(machine: object) -> Counter[Place]:
@@ -40,28 +37,22 @@ def _look(part: object, kept: Counter[Place], seen: set[int]) -> None:
                 kept[kind.__name__, attribute] += count
 
 
-def _entries(value: Any, kept: Counter[Place], seen: set[int]) -> int:
+def _entries(value: object, kept: Counter[Place], seen: set[int]) -> int:
     """Of a container, and of those in it. What is in a container is of one class, mostly, so the first says what."""
-    what = _what_is(value)
-    if what == _PART:
+    if is_part(type(value)):
         if id(value) not in seen:
             _look(value, kept, seen)
         return 0
-    if what == _VALUE or not value or (isinstance(value, deque) and value.maxlen is not None):
+    if not isinstance(value, _CONTAINERS) or not value or (isinstance(value, deque) and value.maxlen is not None):
         return 0
     inner = value.values() if isinstance(value, dict) else value
     within = 0
-    if _what_is(next(iter(inner))):
+    if _is_looked_into(next(iter(inner))):
         for each in inner:
-            if _what_is(each):
+            if _is_looked_into(each):
                 within += _entries(each, kept, seen)
     return within if isinstance(value, tuple) else within + len(value)
 
 
-def _what_is(value: object) -> int:
-    kind = type(value)
-    what = _what.get(kind)
-    if what is None:
-        container = _CONTAINER if issubclass(kind, _CONTAINERS) else _VALUE
-        what = _what[kind] = _PART if is_part(kind) else container
-    return what
+def _is_looked_into(value: object) -> bool:
+    return isinstance(value, _CONTAINERS) or is_part(type(value))

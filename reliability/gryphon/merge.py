@@ -32,8 +32,6 @@ Place: TypeAlias = tuple[int, int]
 Merged: TypeAlias = tuple[BrokerStream, Subend]
 Hand: TypeAlias = Callable[[int, int, DataTick, int, list[Effect]], bool]
 
-_NO_END: Place = (1 << 62, 0)
-
 
 class Merge:
     """The streams of one broker, merged. `hand` hands a message (pubend, tick, message, version of subscriptions) to
@@ -55,10 +53,9 @@ class Merge:
         merged = _heard_of(taking)
         if not merged or len(merged) < len(taking):
             return []  # what a pubend says that has not been heard of may come before all others
-        reached = _NO_END
         for stream, subend in merged:
             subend.next = max(subend.next, _first_not_before(self._reached, stream.number))
-            reached = min(reached, (stream.knowledge.horizon(subend.next), stream.number))
+        reached = min((stream.knowledge.horizon(subend.next), stream.number) for stream, subend in merged)
         if reached <= self._reached:
             return []  # as mostly: what came is not what all wait for
         turns = [
