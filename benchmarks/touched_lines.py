@@ -20,6 +20,7 @@ from benchmarks.mutations import Mutation
 
 QUICK = ("-q", "-p", "no:cacheprovider", "-m", "not slow and not ray and not spark", "--hypothesis-profile=mutants")
 _CHANGED = ("murmur_pubsub", "routing", "reliability", "spark_analysis")
+"""The folders whose lines are noted: a change may be of these."""
 _AT_ONCE = 12
 """Test modules that are measured by one process: as many are lost if it is interrupted."""
 
