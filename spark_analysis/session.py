@@ -5,6 +5,7 @@ first. Python workers of Spark import this package by name: its folder is put on
 working directory is and however the program was started (`python -m`, `spark-submit`, an installed command).
 """
 
+import gc
 import os
 import re
 import shutil
@@ -71,8 +72,13 @@ def spark_session(
     """
     active = SparkSession.getActiveSession()
     if active is not None:
-        with spark_disk(own_files(active)):
-            yield active
+        try:
+            with spark_disk(own_files(active)):
+                yield active
+        finally:
+            # Python's end of a Java object is a cycle, and Java keeps the object, with tables and plans behind it, as
+            # long as that is there. It is too small for Python to look for it before Java's memory is full.
+            gc.collect()
         return
     small = journal_bytes <= SMALL_JOURNAL_BYTES
     partitions = max(_PARTITIONS_MIN, journal_bytes // _BYTES_A_PARTITION)
