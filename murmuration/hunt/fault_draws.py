@@ -6,7 +6,7 @@ and between two bursts is time to recover.
 """
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from murmur_pubsub.deployment import Deployment, specs_of
@@ -45,8 +45,6 @@ SOON_MS = (0, 1, 5, 20, 100)
 _SOON = 0.4
 _FOR_GOOD = 0.15
 _BURSTS_MAX = 4
-_BURST_MS = 900
-"""A burst and the recovery from it take about that long."""
 _AT_THE_END = 0.5
 """So many schedules have their last burst when the last event is published: what is lost then no later one shows."""
 _LAST_FOR_GOOD = 0.33
@@ -118,26 +116,31 @@ def draw_fault(rng: random.Random, space: ScheduleSpace, kinds: Sequence[str], m
 def in_bursts(
     rng: random.Random, space: ScheduleSpace, publishing_ms: int, burst: Callable[[], Sequence[DrawnFault]]
 ) -> list[DrawnFault]:
-    """Such bursts one after the other, with time to recover from each while events are published. All faults are undone
-    but perhaps the last: behind one that is not, nothing is promised, and a later burst could show little."""
-    most = max(1, min(_BURSTS_MAX, publishing_ms // _BURST_MS))
+    """Such bursts one after the other, at the space's tempo, with time to recover from each while events are published.
+    All faults are undone but perhaps the last: behind one that is not, nothing is promised, and a later burst could show
+    little."""
+    burst_ms = space.tempo.burst_ms
+    most = max(1, min(_BURSTS_MAX, publishing_ms // burst_ms))
     count = rng.randint(max(1, most - 1), most)
     drawn: list[DrawnFault] = []
     for number in range(count):
-        at_ms = number * publishing_ms // count + rng.randrange(0, _BURST_MS // 2, 10)
+        at_ms = number * publishing_ms // count + rng.randrange(0, burst_ms // 2, 10)
         if number == count - 1 and rng.random() < _AT_THE_END:
-            at_ms = max(at_ms, publishing_ms - rng.randrange(10, _BURST_MS // 3, 10))
-        faults = burst()
-        first_ms = min(each.at_ms for each in faults)
-        lasting = (_LASTING_IN_BURST_MS[-1] if each.lasting_ms is None else each.lasting_ms for each in faults)
-        drawn += [
-            each._replace(at_ms=at_ms + each.at_ms - first_ms, lasting_ms=lasting_ms)
-            for each, lasting_ms in zip(faults, lasting, strict=True)
-        ]
+            at_ms = max(at_ms, publishing_ms - rng.randrange(10, burst_ms // 3, 10))
+        for _ in range(space.tempo.at_once):
+            drawn += _begun_at(at_ms, burst())
     last = drawn[-1]
     if last.kind not in _NOT_FOR_GOOD and rng.random() < _LAST_FOR_GOOD:
         drawn[-1] = last._replace(lasting_ms=None)
     return sorted(drawn, key=lambda each: each.at_ms)
+
+
+def _begun_at(at_ms: int, burst: Sequence[DrawnFault]) -> Iterator[DrawnFault]:
+    """The same faults, of which the first begins then, and each is undone."""
+    earlier_ms = at_ms - min(each.at_ms for each in burst)
+    for each in burst:
+        lasting_ms = _LASTING_IN_BURST_MS[-1] if each.lasting_ms is None else each.lasting_ms
+        yield each._replace(at_ms=each.at_ms + earlier_ms, lasting_ms=lasting_ms)
 
 
 def draw_burst(
@@ -160,7 +163,8 @@ def draw_absence(rng: random.Random, space: ScheduleSpace, publishing_ms: int, b
     if not kinds:
         return None
     lasting_ms = publishing_ms * rng.randint(30, 70) // 100
-    return DrawnFault(rng.randrange(0, _BURST_MS // 2, 10), rng.choice(kinds), draw_number(rng, brokers), lasting_ms)
+    at_ms = rng.randrange(0, space.tempo.burst_ms // 2, 10)
+    return DrawnFault(at_ms, rng.choice(kinds), draw_number(rng, brokers), lasting_ms)
 
 
 def draw_meeting(rng: random.Random, space: ScheduleSpace, faults: Sequence[DrawnFault], brokers: int) -> DrawnFault:

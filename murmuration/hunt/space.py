@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.promise import Promise
@@ -89,6 +89,24 @@ LINKED_RECOVERY = {"limit": "300 s"}
 """The same where brokers have links of their own, which may lose half of all messages for ever."""
 
 
+class Tempo(NamedTuple):
+    """How close together the bursts of faults in a guided schedule are (`fault_draws.in_bursts`)."""
+
+    publications: tuple[int, int]
+    """The fewest and the most: bursts come as long as there are any."""
+    burst_ms: int
+    """A burst and the recovery from it take about that long."""
+    at_once: int
+    """So many bursts begin together."""
+
+
+CALM = Tempo((100, 150), 900, 1)
+"""For who promises nothing about what is published during a fault: those of other bursts would hide what one breaks."""
+CROWDED = Tempo((75, 112), 600, 2)
+"""For who promises a delivery all the same. A schedule takes as long as a calm one, and half as many again show a bug
+that is there (docs/hunts-played.md)."""
+
+
 @dataclass(frozen=True, slots=True)
 class ScheduleSpace:
     """What one draw may choose from."""
@@ -101,6 +119,8 @@ class ScheduleSpace:
     kinds: tuple[str, ...] = FAULTS
     """Kinds of faults. A schedule leaves about half of them out."""
     faults_max: int = 6
+    """Of a schedule that is drawn plainly."""
+    tempo: Tempo = CALM
     clients_fail: bool = True
     """May faults hit clients?"""
     harm: tuple[float, ...] = (0.0,)
@@ -144,6 +164,7 @@ def space_of(routing: str, reliability: str, parameters: Mapping[str, Any] | Non
         harm=(0.0, 0.0, 0.1, 0.3) if recovery.guarantee.excuses_by_connection else (0.0,),
         parameters={each.name: _tried(each, (parameters or {}).get(each.name, {})) for each in (router, recovery)},
         more=_more_keys(router, recovery),
+        tempo=CROWDED if recovery.guarantee.excuses_by_connection else CALM,
         rate_per_s=_STRUCTURED_RATE_PER_S if structured else 40,
     )
 

@@ -1,6 +1,7 @@
 """Schedules in bursts: faults meet, and between bursts is time to recover while events are published."""
 
 import random
+from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 
@@ -43,6 +44,18 @@ def test_all_faults_of_bursts_are_undone_but_perhaps_the_last() -> None:
         assert all(second - first > 400 for first, second in pairwise(begins))
         assert begins[-1] < 4_000
     assert 20 < sum(faults[-1].lasting_ms is None for faults in drawn) < 46  # a third
+
+
+def test_where_faults_excuse_nothing_two_bursts_begin_at_once_and_the_next_come_sooner() -> None:
+    one = [DrawnFault(700, "kill", 0, None), DrawnFault(720, "cut", 1, 50)]
+    for pair in ("cells/gryphon", "multipath/end_to_end", "cells/durable"):
+        crowded = Quarry.named(pair).space()
+        for seed in range(20):
+            faults = in_bursts(random.Random(seed), crowded, 2_400, lambda: one)
+            begins = Counter(fault.at_ms for fault in faults if fault.kind == "kill")
+            assert {*begins.values()} == {2}
+            assert 3 <= len(begins) <= 4
+    assert SPACE.tempo.at_once == 1, "what one fault breaks another one's excuse would hide"
 
 
 def test_in_half_of_all_schedules_the_last_burst_comes_as_the_last_event_is_published() -> None:
