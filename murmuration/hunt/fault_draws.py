@@ -116,8 +116,10 @@ def draw_fault(rng: random.Random, space: ScheduleSpace, kinds: Sequence[str], m
 def in_bursts(
     rng: random.Random, space: ScheduleSpace, publishing_ms: int, burst: Callable[[], Sequence[DrawnFault]]
 ) -> list[DrawnFault]:
-    """Such bursts one after the other, at the space's tempo, with time to recover while events are published. All faults
-    are undone but perhaps the last: behind one that is not, nothing is promised, and a later burst could show little."""
+    """Such bursts one after the other, at the space's tempo, with time to recover while events are published.
+
+    All faults are undone but perhaps the last: behind one that is not nothing is promised, and later ones show little.
+    """
     burst_ms = space.tempo.burst_ms
     most = max(1, min(_BURSTS_MAX, publishing_ms // burst_ms))
     count = rng.randint(max(1, most - 1), most)

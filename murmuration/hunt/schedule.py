@@ -77,9 +77,9 @@ def draw_scenario(rng: random.Random, space: ScheduleSpace) -> Mapping[str, Any]
 def publishing_for_long(
     rng: random.Random, space: ScheduleSpace, scenario: Mapping[str, Any]
 ) -> tuple[dict[str, Any], int]:
-    """The scenario with as many events as the space's tempo says, and for how many ms they are published: what follows a
-    late fault is seen only by events that come later. In half of them subscriptions change all the while, so that some
-    do while something is broken. One that was given keeps its own."""
+    """The scenario with as many events as the tempo says, and for how many ms they are published: what follows a late
+    fault is seen only by events that come later. In half of them subscriptions change all the while, so that some do
+    while something is broken. One that was given keeps its own."""
     if space.scenario is not None:
         return dict(scenario), space.latest_ms
     publications = rng.randint(*space.tempo.publications)
