@@ -19,8 +19,6 @@ _DRAWS = 20
 _PLAIN, _BURSTS = 0.1, 0.65
 """So many schedules of a guided hunt are drawn one after the other, and so many in bursts; the others are made of those
 that have reached much."""
-_OTHER_TEMPO = 0.25
-"""So many of those with bursts are at the other tempo: some bugs show where the usual one hides them."""
 
 
 @dataclass(frozen=True)
@@ -138,8 +136,6 @@ def next_schedule(rng: random.Random, space: ScheduleSpace, parents: Sequence[Sc
     way = rng.random()
     if way < _PLAIN:
         return draw_parts(rng, space)
-    if rng.random() < _OTHER_TEMPO:
-        space = space.at_the_other_tempo()
     if way < _PLAIN + _BURSTS or not parents:
         return drawn_in_bursts(rng, space)
     return mutated(rng, space, rng.sample(parents, min(2, len(parents))))

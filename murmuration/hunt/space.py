@@ -147,10 +147,6 @@ class ScheduleSpace:
     scenario: Mapping[str, Any] | None = None
     """The keys that every schedule has, but for its seed and its faults (None: they are drawn too)."""
 
-    def at_the_other_tempo(self) -> "ScheduleSpace":
-        """Crowded where it is calm, and calm where it is crowded."""
-        return replace(self, tempo=CALM if self.tempo == CROWDED else CROWDED)
-
 
 def space_of(routing: str, reliability: str, parameters: Mapping[str, Any] | None = None) -> ScheduleSpace:
     """All schedules that suit a pair of protocols, by what the two declare; raises `InputError` for unknown ones."""

@@ -149,18 +149,7 @@ def test_what_is_reached_often_makes_a_schedule_worth_less_and_so_does_its_being
 def test_a_guided_hunt_draws_plainly_too_and_makes_nothing_of_no_parents() -> None:
     schedules = [next_schedule(random.Random(seed), SPACE, []) for seed in range(100)]
     events = [each.scenario["workload"]["publications"] for each in schedules]
-    assert 1 <= sum(count < 75 for count in events) <= 20
-
-
-@pytest.mark.parametrize(("pair", "crowded"), [("forwarding/best_effort", 0.25), ("cells/gryphon", 0.75)])
-def test_a_quarter_of_the_schedules_in_bursts_is_at_the_other_tempo(pair: str, crowded: float) -> None:
-    parent = Schedule(draw_parts(random.Random(1), SPACE).scenario, (DrawnFault(100, "kill", 0, 200),))
-    space = Quarry.named(pair).space()
-    drawn = [next_schedule(random.Random(seed), space, [parent]) for seed in range(400)]
-    events = [each.scenario["workload"]["publications"] for each in drawn]
-    at_least = [count for count in events if count >= 75]  # of those that are drawn plainly half have fewer
-    few = sum(count < 100 for count in at_least) / len(at_least)  # as two in three crowded ones
-    assert abs(few - crowded * 2 / 3) < 0.08
+    assert 1 <= sum(count < 100 for count in events) <= 20
 
 
 @pytest.mark.parametrize("guided", [True, False])
