@@ -103,8 +103,8 @@ class Tempo(NamedTuple):
 CALM = Tempo((100, 150), 900, 1)
 """For who promises nothing about what is published during a fault: those of other bursts would hide what one breaks."""
 CROWDED = Tempo((75, 112), 600, 2)
-"""For who promises a delivery all the same. A schedule takes as long as a calm one, and half as many again show a bug
-that is there (docs/hunts-played.md)."""
+"""For who promises a delivery all the same. A schedule takes about as long as a calm one, and 1.7 times as many show a
+bug (docs/hunts-played.md)."""
 
 
 @dataclass(frozen=True, slots=True)
