@@ -25,7 +25,7 @@ from murmur_pubsub.machine import Answer, NodeName
 from murmur_pubsub.progress import Progress
 from murmur_pubsub.recorder import Recorder
 from murmur_virtual.run import VirtualRun
-from murmur_virtual.virtual_node import VirtualNode
+from murmur_virtual.virtual_node import NEVER_US, VirtualNode
 from murmuration.hunt.memory import Place, kept_by
 from murmuration.hunt.properties import ALWAYS_ASKED, Property, Sight
 
@@ -41,7 +41,6 @@ _MILD = (FaultKind.SLOW, FaultKind.CHANGE_LINK)
 _LOSSY = "lossy link"
 _PATIENCE_US = 200_000_000
 """Where a link goes on losing half of its messages, what is asked for ever more seldom takes minutes now and then."""
-_NEVER_US = 1 << 62
 _CALM = "calm"
 
 
@@ -189,7 +188,7 @@ class ObservedRun(VirtualRun):
         self._steps_left = len(deployment.faults)
         self._last_step_us = 0
         self._drains_from_us = 0
-        self._limit_us = _NEVER_US
+        self._limit_us = NEVER_US
         self._due_us: dict[str, int] = {}
         self._settled_properties: set[str] = set()
         self._in_force = FaultsInForce(deployment.start_down)
@@ -296,7 +295,7 @@ class ObservedRun(VirtualRun):
         for each in self._properties:
             if each.mode == "eventually":
                 # Asked once: in time, or at the end of a run that ends before.
-                due = ended or due_us.get(each.name, _NEVER_US) <= runtime.now_us
+                due = ended or due_us.get(each.name, NEVER_US) <= runtime.now_us
                 if not due or self._steps_left or self._excused(each) or each.name in self._settled_properties:
                     continue
                 self._settled_properties.add(each.name)

@@ -17,7 +17,7 @@ from murmuration.hunt.space import DRAIN, USUAL, ScheduleSpace
 from murmuration.hunt.varying import broker_names, drawn_harm, on_links_that_carry_it, varied
 from murmuration.scenario.load import check_scenario
 
-PUBLICATIONS_MAX = 150
+_PUBLICATIONS_MAX = 150
 _DRAWS = 60
 """Of some pairs six in seven schedules cannot be."""
 _CHANGING = 0.5
@@ -113,7 +113,7 @@ def _draw_scenario(rng: random.Random, space: ScheduleSpace) -> dict[str, Any]:
         "overlay": overlay,
         "workload": {
             "kind": "zipf", "clients": min(brokers, 7), "publishers": min(space.publishers, brokers),
-            "publications": rng.randint(20, PUBLICATIONS_MAX), "rate_per_s": space.rate_per_s, **USUAL["workload"],
+            "publications": rng.randint(20, _PUBLICATIONS_MAX), "rate_per_s": space.rate_per_s, **USUAL["workload"],
         },
         "broker": dict(space.broker),
         "links": {**USUAL["links"], **drawn_harm(rng, space)},

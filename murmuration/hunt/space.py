@@ -152,6 +152,7 @@ def space_of(routing: str, reliability: str, parameters: Mapping[str, Any] | Non
     """All schedules that suit a pair of protocols, by what the two declare; raises `InputError` for unknown ones."""
     router, recovery = routing_named(routing), reliability_named(reliability)
     structured = router.runs_on is RunsOn.STRUCTURED
+    delivers_all_the_same = recovery.guarantee.excuses_by_connection
     return ScheduleSpace(
         broker={
             "routing": routing,
@@ -161,10 +162,10 @@ def space_of(routing: str, reliability: str, parameters: Mapping[str, Any] | Non
         overlays=OVERLAYS_OF[router.runs_on],
         brokers_max=10 if structured else 7,
         kinds=(*(_STRUCTURED_FAULTS if structured else FAULTS), *(MOVES if recovery.clients_roam else ())),
-        harm=(0.0, 0.0, 0.1, 0.3) if recovery.guarantee.excuses_by_connection else (0.0,),
+        harm=(0.0, 0.0, 0.1, 0.3) if delivers_all_the_same else (0.0,),
         parameters={each.name: _tried(each, (parameters or {}).get(each.name, {})) for each in (router, recovery)},
         more=_more_keys(router, recovery),
-        tempo=CROWDED if recovery.guarantee.excuses_by_connection else CALM,
+        tempo=CROWDED if delivers_all_the_same else CALM,
         rate_per_s=_STRUCTURED_RATE_PER_S if structured else 40,
     )
 
